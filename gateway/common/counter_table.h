@@ -1,0 +1,28 @@
+/* gateway/common/counter_table.h - what each proxy counts: GW_COUNTER(name, metric, help).
+ * No include guard: the file is read once for each list that is made from it. */
+/* clang-format off */
+GW_COUNTER(LOOP_TURNS,        "loop_turns_total",          "turns of the event loop")
+GW_COUNTER(ACCEPTED,          "connections_accepted_total","client connections accepted")
+GW_COUNTER(SHED,              "connections_shed_total",    "client connections closed at once, for want of descriptors or memory")
+GW_COUNTER(CLIENTS,           "connections",               "client connections open now")
+GW_COUNTER(TUNNELS,           "tunnels",                   "tunnels open now")
+GW_COUNTER(REQUESTS,          "requests_total",            "requests that were read")
+GW_COUNTER(ALLOWED,           "allowed_total",             "requests and tunnels that were allowed")
+GW_COUNTER(REFUSED,           "refused_total",             "requests and tunnels that were refused by policy or screen")
+GW_COUNTER(MALFORMED,         "malformed_total",           "requests that could not be read")
+GW_COUNTER(FAILED,            "failed_total",              "requests and tunnels that failed upstream")
+GW_COUNTER(BYTES_UP,          "bytes_up_total",            "bytes from clients to upstreams")
+GW_COUNTER(BYTES_DOWN,        "bytes_down_total",          "bytes from upstreams to clients")
+GW_COUNTER(DNS_QUERIES,       "dns_queries_total",         "names asked of the name servers")
+GW_COUNTER(DNS_CACHED,        "dns_cached_total",          "names answered from the cache")
+GW_COUNTER(DIALS,             "dials_total",               "connections begun to upstreams")
+GW_COUNTER(TLS_HANDSHAKES,    "tls_handshakes_total",      "TLS handshakes finished with upstreams")
+GW_COUNTER(TLS_RESUMED,       "tls_resumed_total",         "of these, resumed")
+GW_COUNTER(POOL_HITS,         "pool_hits_total",           "requests sent on a kept upstream connection")
+GW_COUNTER(POOLED,            "pooled",                    "upstream connections kept now")
+GW_COUNTER(STAMPED,           "credentials_stamped_total", "requests that a credential was put on")
+GW_COUNTER(SWEPT,             "swept_total",               "connections closed because a new policy refuses them")
+GW_COUNTER(AUDIT_RECORDS,     "audit_records_total",       "audit records written")
+GW_COUNTER(AUDIT_DROPPED,     "audit_dropped_total",       "audit records dropped because the log writer was too slow")
+GW_COUNTER(RUNNING_DROPPED,   "log_dropped_total",         "running-log lines dropped")
+/* clang-format on */
