@@ -5,6 +5,8 @@ include(CheckPIESupported)
 check_pie_supported()
 
 add_library(namzu_flags INTERFACE)
+# Empty, so that a file that says so itself is not a redefinition.
+target_compile_definitions(namzu_flags INTERFACE "_GNU_SOURCE=")
 target_include_directories(namzu_flags INTERFACE "${CMAKE_SOURCE_DIR}")
 target_compile_options(namzu_flags INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wold-style-definition

@@ -47,3 +47,7 @@ enum gw_address_kind {
 };
 
 const char *gw_address_kind_text(enum gw_address_kind kind);
+
+/* What it takes to lift a kind. GLOBAL needs no lift; a range may still name it. */
+enum gw_lift { GW_LIFT_NEVER, GW_LIFT_CIDRS, GW_LIFT_DEFAULT };
+enum gw_lift gw_address_kind_lift(enum gw_address_kind kind);

@@ -27,6 +27,13 @@ struct gw_refusal gw_dialable_set_make(const struct gw_image *image, const struc
                                        const struct gw_ip_address *addresses, size_t count,
                                        const struct gw_trace *trace, struct gw_dialable_set **out,
                                        struct gw_ip_address *offender);
+/* "localhost" is never looked up (RFC 6761 6.3). These are the addresses that it stands for under
+ * this policy: 127.0.0.1 and ::1, as far as an exemption of the name lifts them. Returns how many;
+ * 0 for every other name, and where nothing is lifted (gw_decide() has then refused). They pass
+ * through gw_dialable_set_make() like the answer of a resolver. */
+size_t gw_localhost_addresses(const struct gw_image *image, const struct gw_host *host,
+                              struct gw_ip_address out[2]);
+
 void gw_dialable_set_free(struct gw_dialable_set *set);
 
 size_t gw_dialable_count(const struct gw_dialable_set *set);

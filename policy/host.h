@@ -31,6 +31,9 @@ struct gw_host {
  * - a name is labels of 1..63 bytes of [a-z0-9_-], not beginning or ending with '-' */
 enum gw_reason gw_host_parse(struct gw_slice text, struct gw_host *out);
 
+/* The host that a literal of this address is; a mapped address becomes class V4. */
+void gw_host_of_address(const struct gw_ip_address *address, struct gw_host *out);
+
 bool gw_host_equal(const struct gw_host *a, const struct gw_host *b);
 
 /* "localhost" and everything below it (RFC 6761 6.3): loopback without a query. */

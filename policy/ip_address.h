@@ -34,6 +34,9 @@ struct gw_ip_address gw_ip_address_unmap(const struct gw_ip_address *address);
 /* "10.0.0.0/8", "fd00::/8", or an address alone (/32, /128). Bits behind the prefix must be 0: a
  * range that says something else than it means is a mistake, not a short-hand. */
 bool gw_cidr_parse(struct gw_slice text, struct gw_cidr *out);
+/* The same from parts. A range of mapped addresses (::ffff:10.0.0.0/104) becomes the IPv4 range:
+ * addresses are unmapped before they are compared, so the mapped spelling would hold nothing. */
+bool gw_cidr_make(const struct gw_ip_address *address, unsigned prefix, struct gw_cidr *out);
 size_t gw_cidr_print(const struct gw_cidr *cidr, char *out, size_t room);
 /* An IPv4 range holds IPv4 addresses only; a mapped IPv6 address is unmapped first. */
 bool gw_cidr_contains(const struct gw_cidr *cidr, const struct gw_ip_address *address);

@@ -71,6 +71,11 @@ bool gw_image_builder_credential(struct gw_image_builder *builder, struct gw_sli
                                  const struct gw_credential_source *credential,
                                  struct gw_error *err);
 
+/* Forgets every allowed host and makes the policy STATIC, whatever it was; all else stays. This is
+ * how a live change begins. Credentials whose host is no longer covered lie dormant: they are
+ * checked when they are added, never again. Cannot fail. */
+void gw_image_builder_restart_hosts(struct gw_image_builder *builder);
+
 /* `*bytes` is malloc'ed and handed over. The builder may be used on (a live change adds or
  * replaces hosts) or freed. */
 bool gw_image_builder_finish(struct gw_image_builder *builder, void **bytes, size_t *length,

@@ -23,7 +23,8 @@
 /* Payloads are gw_wire blocks. */
 enum gw_message_type {
     /* supervisor -> launcher */
-    GW_MSG_START = 1, /* u32 ticket, u8 role, bytes process name; fds: the child's 3, 4, 5, … */
+    GW_MSG_START = 1, /* u32 ticket, u8 role, bytes process name, u8 change user, u32 uid, u32 gid
+                         (role.h, gw_role_confinement); fds: the child's 3, 4, 5, … */
     /* launcher -> supervisor */
     GW_MSG_STARTED,      /* u32 ticket, u32 pid; fd: pidfd */
     GW_MSG_START_FAILED, /* u32 ticket, bytes why */
@@ -78,6 +79,10 @@ struct gw_channel_buffer {
 /* Descriptors arrive close-on-exec. On OK the caller must end with gw_message_fini(). */
 enum gw_channel_result gw_channel_receive(int end, struct gw_channel_buffer *buffer,
                                           struct gw_message *out, struct gw_error *err);
+
+/* The part of it that looks at bytes alone: header and payload of one datagram, which `out` then
+ * borrows. For fuzzing and tests. */
+bool gw_channel_parse(struct gw_slice datagram, struct gw_message *out, struct gw_error *err);
 
 /* Takes the descriptor out of the message; the caller owns it. -1 when there is none. */
 int gw_message_take_fd(struct gw_message *message, size_t index);

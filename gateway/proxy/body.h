@@ -1,0 +1,40 @@
+/* gateway/proxy/body.h - where a message's body ends, and what is in it.
+ * One reader for requests and responses: by length, chunked (llhttp), or to the end of the
+ * connection. The data comes out decoded, piece by piece, in the caller's memory; nothing is kept
+ * but trailer fields. RFC 9112 6 and 7. */
+#pragma once
+#include "gateway/proxy/buffer.h"
+#include "gateway/proxy/http_head.h"
+#include "gateway/proxy/request.h"
+
+struct gw_body {
+    enum gw_body_kind kind;
+    uint64_t left;  /* by length */
+    uint64_t total; /* data so far */
+    bool complete;
+    /* chunked */
+    uint64_t overhead;         /* bytes that were not data */
+    struct gw_buffer trailers; /* "name: value" CRLF, those that may go on */
+    /* private */
+    struct gw_http_head *head; /* borrowed: its parser goes on where the head ended */
+    struct gw_slice *pieces;   /* of the present call */
+    size_t piece_count;
+    struct gw_buffer name, value; /* of the trailer field at hand */
+    bool in_value, broken;
+};
+
+/* `head` must outlive the body when it is chunked. */
+void gw_body_init(struct gw_body *body, enum gw_body_kind kind, uint64_t length,
+                  struct gw_http_head *head);
+void gw_body_fini(struct gw_body *body);
+
+#define GW_BODY_PIECES_MAX 64
+
+enum gw_body_result { GW_BODY_OK, GW_BODY_BAD };
+
+/* Reads from `text` at most as much as yields GW_BODY_PIECES_MAX pieces; `*used` bytes of it are
+ * done with, `pieces` are slices of it. Stops at the end of the body (`complete`): what follows
+ * belongs to the next message. BAD: malformed, or too much overhead (limit chunk_overhead_bytes
+ * plus 16 times the data). */
+enum gw_body_result gw_body_read(struct gw_body *body, struct gw_slice text, size_t *used,
+                                 struct gw_slice pieces[GW_BODY_PIECES_MAX], size_t *piece_count);
