@@ -1,7 +1,6 @@
 #define _GNU_SOURCE /* strdup */
 #include "gateway/config/config.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 

@@ -1,6 +1,4 @@
 /* gateway/config/read_dns.c - the keys under `gateway.dns`. */
-#include <stdlib.h>
-
 #include "gateway/config/read.h"
 #include "gateway/config/resolv_conf.h"
 #include "gateway/config/scalars.h"

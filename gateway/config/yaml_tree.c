@@ -3,20 +3,12 @@
 #include <stdlib.h>
 #include <yaml.h>
 
-#include "base/check.h"
 #include "base/text.h"
+#include "gateway/config/arena.h"
 #include "gateway/config/yaml_text.h"
 
-#define CHUNK_BYTES 65536
-
-struct chunk {
-    struct chunk *next;
-    size_t used, room;
-    max_align_t memory[];
-};
-
 struct gw_yaml_tree {
-    struct chunk *chunks;
+    struct gw_arena memory;
     const struct gw_yaml_node *root;
 };
 
@@ -41,32 +33,10 @@ struct composer {
     size_t depth;
 };
 
-/* ---- memory: everything of a tree goes at once ---------------------------------------------- */
-
-static void *allocate(struct gw_yaml_tree *tree, size_t length)
-{
-    length = (length + sizeof(max_align_t) - 1) / sizeof(max_align_t) * sizeof(max_align_t);
-    if (tree->chunks == NULL || tree->chunks->room - tree->chunks->used < length) {
-        size_t room = length > CHUNK_BYTES ? length : CHUNK_BYTES;
-        struct chunk *chunk = malloc(sizeof *chunk + room);
-        if (chunk == NULL)
-            return NULL;
-        *chunk = (struct chunk){ .next = tree->chunks, .room = room };
-        tree->chunks = chunk;
-    }
-    void *memory = (char *)tree->chunks->memory + tree->chunks->used;
-    tree->chunks->used += length;
-    return memory;
-}
-
 void gw_yaml_tree_free(struct gw_yaml_tree *tree)
 {
-    if (tree == NULL)
-        return;
-    for (struct chunk *chunk = tree->chunks, *next; chunk != NULL; chunk = next) {
-        next = chunk->next;
-        free(chunk);
-    }
+    if (tree != NULL)
+        gw_arena_fini(&tree->memory);
     free(tree);
 }
 
@@ -122,7 +92,7 @@ static struct gw_yaml_node *new_node(struct composer *c, enum gw_yaml_kind kind,
                GW_YAML_NODES_MAX);
         return NULL;
     }
-    struct gw_yaml_node *node = allocate(c->tree, sizeof *node);
+    struct gw_yaml_node *node = gw_arena_take(&c->tree->memory, sizeof *node);
     if (node == NULL) {
         refuse(c, mark, "out of memory");
         return NULL;
@@ -178,7 +148,7 @@ static bool remember_anchor(struct composer *c, const yaml_char_t *name, struct 
     if (c->anchors == NULL)
         c->anchors = calloc(GW_YAML_ANCHORS_MAX, sizeof *c->anchors);
     size_t length = strlen((const char *)name) + 1;
-    char *copy = allocate(c->tree, length);
+    char *copy = gw_arena_take(&c->tree->memory, length);
     if (c->anchors == NULL || copy == NULL)
         return refuse(c, mark, "out of memory");
     memcpy(copy, name, length);
@@ -230,7 +200,7 @@ static bool on_scalar(struct composer *c, const yaml_event_t *event)
     struct gw_yaml_node *node = new_node(c, GW_YAML_TEXT, event->start_mark);
     if (node == NULL)
         return false;
-    char *copy = allocate(c->tree, length + 1);
+    char *copy = gw_arena_take(&c->tree->memory, length + 1);
     if (copy == NULL)
         return refuse(c, event->start_mark, "out of memory");
     memcpy(copy, value, length);

@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "gateway/common/log.h"
 
-void gw_complain(struct gw_complaints *complaints, const char *format, ...)
+void gw_complaints_add(struct gw_complaints *complaints, const char *format, ...)
 {
     char data[1024];
     struct gw_text text;

@@ -10,4 +10,4 @@ struct gw_complaints {
     unsigned count;
 };
 
-void gw_complain(struct gw_complaints *complaints, const char *format, ...) GW_PRINTF(2, 3);
+void gw_complaints_add(struct gw_complaints *complaints, const char *format, ...) GW_PRINTF(2, 3);

@@ -14,7 +14,7 @@
 
 #include "gateway/common/channel.h"
 
-#define EACH_BYTES 17
+#define EACH_BYTES 21 /* a family, and 16 bytes with their length */
 #define COUNT_MAX ((GW_CHANNEL_PAYLOAD_MAX - 4) / EACH_BYTES)
 
 static bool take(const struct sockaddr *from, struct gw_ip_address *out)
@@ -38,7 +38,7 @@ static int compare(const void *a, const void *b)
     return memcmp(a, b, sizeof(struct gw_ip_address)); /* bytes alone: there is no padding */
 }
 
-_Static_assert(sizeof(struct gw_ip_address) == EACH_BYTES, "compared as bytes");
+_Static_assert(sizeof(struct gw_ip_address) == 17, "compared as bytes");
 
 static void sort(struct gw_local_addresses *addresses)
 {
@@ -103,8 +103,8 @@ void gw_local_addresses_put(const struct gw_local_addresses *addresses,
     gw_wire_put_u32(writer, (uint32_t)addresses->count);
     for (size_t i = 0; i < addresses->count; i++) {
         gw_wire_put_u8(writer, addresses->list[i].family);
-        for (size_t k = 0; k < 16; k++)
-            gw_wire_put_u8(writer, addresses->list[i].bytes[k]);
+        gw_wire_put_bytes(writer, (struct gw_slice){ (const char *)addresses->list[i].bytes,
+                                                     sizeof addresses->list[i].bytes });
     }
 }
 

@@ -14,13 +14,13 @@
 
 /* A client and an upstream connection; a process needs some descriptors for itself too. */
 #define DESCRIPTORS_A_CONNECTION 2
-#define DESCRIPTORS_RESERVED 64
+#define DESCRIPTORS_RESERVED 100
 
 static void tell(struct gw_complaints *complaints, const struct gw_error *err)
 {
     char text[sizeof err->text + sizeof err->file + 32];
     gw_error_print(err, text, sizeof text);
-    gw_complain(complaints, "%s", text);
+    gw_complaints_add(complaints, "%s", text);
 }
 
 static struct gw_settings *read_settings(const char *path, struct gw_complaints *complaints)
@@ -30,12 +30,12 @@ static struct gw_settings *read_settings(const char *path, struct gw_complaints 
     for (size_t i = 0; settings == NULL && i < errors.count; i++) {
         const struct gw_config_error *at = &errors.list[i];
         if (at->line != 0)
-            gw_complain(complaints, "%s:%u:%u: %s", path, at->line, at->column, at->text);
+            gw_complaints_add(complaints, "%s:%u:%u: %s", path, at->line, at->column, at->text);
         else
-            gw_complain(complaints, "%s: %s", path, at->text);
+            gw_complaints_add(complaints, "%s: %s", path, at->text);
     }
     if (settings == NULL && errors.left_out > 0)
-        gw_complain(complaints, "%s: and %zu more", path, errors.left_out);
+        gw_complaints_add(complaints, "%s: and %zu more", path, errors.left_out);
     gw_config_errors_fini(&errors);
     return settings;
 }
@@ -145,7 +145,8 @@ static void assign_slots(struct gw_running *running, const struct gw_running_loa
     const struct gw_running *previous = load->previous;
     bool used[GW_NETWORK_SLOTS] = { false }, given[GW_NETWORK_SLOTS] = { false };
     if (settings->network_count > GW_NETWORK_SLOTS) {
-        gw_complain(complaints, "%s: more than %d networks", settings->path, GW_NETWORK_SLOTS);
+        gw_complaints_add(complaints, "%s: more than %d networks", settings->path,
+                          GW_NETWORK_SLOTS);
         return;
     }
     for (size_t i = 0; i < settings->network_count; i++) {
@@ -179,11 +180,19 @@ static void check_descriptors(const struct gw_running *running, unsigned long li
     uint64_t wanted = gw_limit(&running->settings->limits, CONNECTIONS);
     uint64_t needed = wanted * DESCRIPTORS_A_CONNECTION + DESCRIPTORS_RESERVED;
     if (wanted != 0 && needed > limit)
-        gw_complain(complaints,
-                    "%s: gateway.limits.connections: %llu connections need %llu descriptors, and "
-                    "the limit is %lu (ulimit -Hn, LimitNOFILE=)",
-                    running->settings->path, (unsigned long long)wanted, (unsigned long long)needed,
-                    limit);
+        gw_complaints_add(
+            complaints,
+            "%s: gateway.limits.connections: %llu connections need %llu descriptors, and "
+            "the limit is %lu (ulimit -Hn, LimitNOFILE=)",
+            running->settings->path, (unsigned long long)wanted, (unsigned long long)needed, limit);
+}
+
+/* More would be accepted and not applied. */
+static void check_processes(const struct gw_running *running, struct gw_complaints *complaints)
+{
+    if (running->settings->processes > GW_PROCESSES_MAX)
+        gw_complain(complaints, "%s: gateway.processes: at most %d", running->settings->path,
+                    GW_PROCESSES_MAX);
 }
 
 static bool get_via_token(const struct gw_running *running, const struct gw_running_load *load,
@@ -228,7 +237,7 @@ struct gw_running *gw_running_load(const struct gw_running_load *load,
     struct gw_running *running = settings == NULL ? NULL : calloc(1, sizeof *running);
     if (running == NULL) {
         if (settings != NULL)
-            gw_complain(complaints, "no memory for the configuration");
+            gw_complaints_add(complaints, "no memory for the configuration");
         gw_settings_free(settings);
         return NULL;
     }
@@ -238,9 +247,10 @@ struct gw_running *gw_running_load(const struct gw_running_load *load,
     running->logs = (struct gw_log_files){ .access = -1, .running = -1 };
     running->generation = load->previous == NULL ? 1 : load->previous->generation + 1;
     if (!allocate(running))
-        gw_complain(complaints, "no memory for the configuration");
+        gw_complaints_add(complaints, "no memory for the configuration");
     else {
         read_credentials(running, load, complaints);
+        check_processes(running, complaints);
         check_descriptors(running, load->descriptor_limit, complaints);
         if (!gw_log_files_open(settings, &running->logs, &err))
             tell(complaints, &err);
