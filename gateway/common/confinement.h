@@ -12,9 +12,11 @@ struct gw_confinement {
     gid_t gid;
 };
 
-/* no_new_privs; no core dumps (RLIMIT_CORE 0 and not dumpable, so that /proc/PID is root's too);
- * user and groups changed and verified to be irreversible; every capability set empty, the bounding
- * set included where we may. Sanitizer builds stay dumpable (LeakSanitizer needs ptrace). */
+/* no_new_privs; no io_uring (it answers ENOSYS; call this before a loop is made, which would open
+ * a ring that no later filter sees into); no core dumps (RLIMIT_CORE 0 and not dumpable, so that
+ * /proc/PID is root's too); user and groups changed and verified to be irreversible; every
+ * capability set empty, the bounding set included where we may. Sanitizer builds stay dumpable
+ * (LeakSanitizer needs ptrace). */
 bool gw_confine(const struct gw_confinement *how, struct gw_error *err);
 
 /* Closes every descriptor but 0, 1, 2 and [first, first + count). */

@@ -176,14 +176,15 @@ static bool take_local_addresses(struct process *process, const struct gw_messag
 {
     struct gw_wire_reader reader;
     gw_wire_reader_init(&reader, message->payload);
-    uint32_t count = gw_wire_count(&reader, 17);
+    uint32_t count = gw_wire_count(&reader, 21); /* a family, and 16 bytes with their length */
     struct gw_ip_address *local = calloc((size_t)count + 1, sizeof *local);
     if (local == NULL)
         return false;
     for (uint32_t i = 0; i < count; i++) {
         local[i].family = gw_wire_u8(&reader);
-        for (size_t k = 0; k < sizeof local[i].bytes; k++)
-            local[i].bytes[k] = gw_wire_u8(&reader);
+        struct gw_slice bytes = gw_wire_bytes(&reader);
+        if (bytes.length == sizeof local[i].bytes)
+            memcpy(local[i].bytes, bytes.data, bytes.length);
     }
     if (!gw_wire_done(&reader)) {
         free(local);

@@ -191,7 +191,7 @@ static void check_descriptors(const struct gw_running *running, unsigned long li
 static void check_processes(const struct gw_running *running, struct gw_complaints *complaints)
 {
     if (running->settings->processes > GW_PROCESSES_MAX)
-        gw_complain(complaints, "%s: gateway.processes: at most %d", running->settings->path,
+        gw_complaints_add(complaints, "%s: gateway.processes: at most %d", running->settings->path,
                     GW_PROCESSES_MAX);
 }
 

@@ -76,8 +76,9 @@ class Gateways:
         self.count += 1
         gateway = Gateway(f"{self.folder}/gateway-{self.count}", config, {**scene.ENVIRONMENT, **(env or {})},
                           secrets, prepare)
+        gateway.start()
         self.running.append(gateway)
-        return gateway.start()
+        return gateway
 
     def get(self, config):
         """A shared one for this configuration (the listener's port is not compared)."""

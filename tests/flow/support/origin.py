@@ -37,7 +37,7 @@ class Peer:
         self.sock, self.origin, self.number = sock, origin, number
         self.received = b""  # everything that came
         self._unread = b""  # came, but no read has asked for it yet
-        self.eof = self.reset_by_peer = False
+        self.eof = self.reset_by_peer = self.closed = False
         sock.settimeout(origin.timeout)
 
     @property
@@ -129,6 +129,7 @@ class Peer:
         raw.close()
 
     def close(self):
+        self.closed = True
         try:
             if isinstance(self.sock, ssl.SSLSocket):
                 self.sock.settimeout(0.5)
@@ -155,7 +156,9 @@ class Origin:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def forget(self):
-        self.accepted, self.peers, self.errors = 0, [], []
+        """Forgets what was; connections that are still open stay known."""
+        self.accepted, self.errors = 0, []
+        self.peers = [peer for peer in self.peers if not peer.closed]
 
     def close(self):
         try:

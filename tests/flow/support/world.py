@@ -106,7 +106,6 @@ def config(world, policy=None, limits=None, gateway=None, network_limits=None, c
         "version": 1,
         "gateway": {
             "processes": 2,
-            "confinement": "best_effort",
             "log": {"format": "json", "level": "info"},
             "dns": {"servers": [f"127.0.0.1:{world.dns.port}"], "timeout_ms": 300, "tries": 2, "deadline_ms": 1000},
             "tls": {"ca_file": world.ca.certificate},

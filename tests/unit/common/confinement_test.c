@@ -2,11 +2,13 @@
 #define _GNU_SOURCE /* setresuid, capget */
 #include "gateway/common/confinement.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 
 #include "support.h"
 
@@ -42,7 +44,8 @@ static bool is(const char *name, const char *expected)
 static bool has_nothing_left(void)
 {
     struct rlimit core;
-    return is("NoNewPrivs", "1") && is("CapInh", NO_CAPABILITY) && is("CapPrm", NO_CAPABILITY)
+    return is("NoNewPrivs", "1") && syscall(SYS_io_uring_setup, 1, NULL) == -1 && errno == ENOSYS
+           && is("CapInh", NO_CAPABILITY) && is("CapPrm", NO_CAPABILITY)
            && is("CapEff", NO_CAPABILITY) && is("CapAmb", NO_CAPABILITY)
            && getrlimit(RLIMIT_CORE, &core) == 0 && core.rlim_cur == 0 && core.rlim_max == 0
 #ifndef GW_SANITIZED

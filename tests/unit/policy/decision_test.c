@@ -137,7 +137,7 @@ static const struct {
     { "CONNECT [2606:4700:4700::1111]:443", "", "public" },
     { "CONNECT [::1]:8443", "not-allowed", "not listed: the policy comes first" },
     { "CONNECT localhost:8443", "resolved:loopback", "a name, refused without a query" },
-    { "GET http://x.localhost/", "not-allowed", "not listed" },
+    { "GET http://x.localhost:8443/", "not-allowed", "not listed" },
     { "GET http://lifted.localhost:8080/", "", "loopback, when a range names it" },
     /* loop, before policy */
     { "GET http://127.0.0.1:3128/", "loop", "our own listener" },
