@@ -345,8 +345,6 @@ void gw_dns_channel_retire(struct gw_dns_channel *channel)
 
 void gw_dns_channel_close(struct gw_dns_channel *channel)
 {
-    gw_list_each (at, after, &channel->patients)
-        gw_dns_channel_close(gw_container_of(at, struct gw_dns_channel, among));
     if (channel->closing)
         return;
     channel->closing = true;

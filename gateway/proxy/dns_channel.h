@@ -62,5 +62,6 @@ void gw_dns_asker_abandon(struct gw_dns_asker *asker); /* harmless when nothing 
 
 /* Nothing will be asked any more: closes when the last answer has come, or been given up. */
 void gw_dns_channel_retire(struct gw_dns_channel *channel);
-/* Closes in the next loop turn; every asker was answered or has abandoned its question. */
+/* Closes in the next loop turn; every asker was answered or has abandoned its question (which
+ * closes its patient, if it had one). */
 void gw_dns_channel_close(struct gw_dns_channel *channel);

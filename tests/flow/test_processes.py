@@ -498,6 +498,7 @@ def test_a_bad_reload_tells_every_mistake_and_changes_nothing(own_gateway, echo)
     bad["networks"]["local"]["policy"] = "no-such-policy"
     with tunnel(gateway, echo) as client:
         assert not gateway.reload(bad)
+        until_logged(gateway, "reload refused")
         log = gateway.running_log()
         assert "nonsense" in log and "no-such-policy" in log
         assert re.search(r"reload refused: .*generation 1 stays in force", log)
@@ -505,7 +506,9 @@ def test_a_bad_reload_tells_every_mistake_and_changes_nothing(own_gateway, echo)
         missing["networks"]["local"]["policy"] = "nothing"
         missing["networks"]["taken"] = {"listen": f"127.0.0.1:{TAKEN}", "policy": "echo"}
         missing["gateway"]["log"]["access"] = "/nowhere/at/all"
+        before = len(gateway.running_log())
         assert not gateway.reload(missing)
+        until_logged(gateway, "reload refused", since=before)
         assert "cannot listen on" in gateway.running_log() and "gateway.log.access" in gateway.running_log()
         assert echoes(client)
         assert ask(gateway.address, f"echo.test:{echo.port}") == 200

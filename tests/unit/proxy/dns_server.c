@@ -184,7 +184,8 @@ static struct dns_rule *find_rule(struct dns_server *server, const char *name, u
 {
     static struct dns_rule unexpected = { .rcode = NOTIMP };
     for (struct dns_rule *rule = server->script; rule->name != NULL; rule++)
-        if (strcasecmp(rule->name, name) == 0 && (rule->type == 0 || rule->type == type)
+        if ((strcasecmp(rule->name, name) == 0 || strcmp(rule->name, "*") == 0)
+            && (rule->type == 0 || rule->type == type)
             && (rule->times == 0 || rule->used < rule->times)) {
             rule->used++;
             return rule;

@@ -19,7 +19,7 @@ struct dns_record {
 };
 
 struct dns_rule {
-    const char *name; /* NULL ends the script */
+    const char *name; /* "*": any; NULL ends the script */
     uint16_t type;    /* 0: both */
     struct dns_record records[18];
     uint8_t rcode;

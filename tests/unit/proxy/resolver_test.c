@@ -137,6 +137,8 @@ static void a_silent_family_costs_the_resolution_delay_only(void **state)
     struct dns_rule script[] = {
         { "api.acme.test", TYPE_A, .records = { A("192.0.2.1") } },
         { "api.acme.test", TYPE_AAAA, .silent = true },
+        { "slow.acme.test", TYPE_A, .records = { A("192.0.2.1") }, .delay_ms = 300 },
+        { "slow.acme.test", TYPE_AAAA, .rcode = NXDOMAIN },
         { "late.acme.test", TYPE_A, .records = { A("192.0.2.1") } },
         { "late.acme.test", TYPE_AAAA, .records = { AAAA("2001:db8::1") }, .delay_ms = 400 },
         { .name = NULL },
@@ -151,6 +153,7 @@ static void a_silent_family_costs_the_resolution_delay_only(void **state)
     world_wait(&world, &asked);
     expect_told(&asked, NONE, "192.0.2.1");
     assert_in_range(asked.told_ms - asked.asked_ms, 50, 2000);
+    world_expect(&world, "slow.acme.test", NONE, "192.0.2.1"); /* without one, in full */
     world_ask(&world, &asked, "late.acme.test");
     world_wait(&world, &asked);
     expect_told(&asked, NONE, "192.0.2.1");
@@ -226,20 +229,22 @@ static void only_the_end_of_the_cname_chain_counts(void **state)
           .records = { CNAME(NULL, "b.test"), CNAME("b.test", "loop.acme.test"), A("192.0.2.5") } },
         { "fork.acme.test", TYPE_A,
           .records = { CNAME(NULL, "b.test"), CNAME(NULL, "c.test"),
-                       OWNED("b.test", TYPE_A, "192.0.2.6") } },
+                       OWNED("b.test", TYPE_A, "192.0.2.6"),
+                       OWNED("c.test", TYPE_A, "192.0.2.6") } },
         { "twin.acme.test", TYPE_A,
           .records = { CNAME(NULL, "b.test"), CNAME(NULL, "B.test"),
                        OWNED("b.test", TYPE_A, "192.0.2.7") } },
+        { "*", TYPE_AAAA, .rcode = NOERROR },
         { .name = NULL },
     };
     (void)state;
-    world_enter(&world, script); /* AAAA: no rule, so it fails; A alone decides or fails likewise */
+    world_enter(&world, script);
     world_expect(&world, "api.acme.test", NONE, "192.168.1.1");
     world_expect(&world, "turned.acme.test", NONE, "192.0.2.3");
     world_expect(&world, "middle.acme.test", NONE, "192.0.2.4");
     world_expect(&world, "twin.acme.test", NONE, "192.0.2.7");
-    world_expect(&world, "other.acme.test", GW_REASON_DNS_FAILED, "");
-    world_expect(&world, "open.acme.test", GW_REASON_DNS_FAILED, "");
+    world_expect(&world, "other.acme.test", GW_REASON_DNS_EMPTY, "");
+    world_expect(&world, "open.acme.test", GW_REASON_DNS_EMPTY, "");
     world_expect(&world, "self.acme.test", GW_REASON_DNS_FAILED, "");
     world_expect(&world, "loop.acme.test", GW_REASON_DNS_FAILED, "");
     world_expect(&world, "fork.acme.test", GW_REASON_DNS_FAILED, "");
