@@ -113,6 +113,7 @@ static bool check_name(struct decision *d)
         gw_trace_step(d->trace, "policy", "allow-all: every name");
         return true;
     case GW_POLICY_STATIC:
+        gw_trace_step(d->trace, "policy", "static, %zu entries", gw_image_host_count(d->image));
         if (first_record(d, GW_IMAGE_ALLOW, &cursor) != NULL)
             return true;
         gw_trace_step(d->trace, "allowlist", "no entry matches %s", d->host->text);
@@ -149,8 +150,11 @@ static bool check_port(struct decision *d)
         return refuse(d, GW_REASON_PORT_NOT_ALLOWED);
     }
     gw_trace_step(d->trace, "port", "%u is admitted", port);
-    if (d->opaque)
+    if (d->opaque) {
+        static const char *const modes[] = { "default", "match", "log", "off" };
         d->out->sni = choose_sni(d, entry);
+        gw_trace_step(d->trace, "sni", "%s", modes[d->out->sni]);
+    }
     return true;
 }
 

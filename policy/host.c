@@ -70,20 +70,20 @@ static bool is_label(struct gw_slice label)
     return true;
 }
 
-/* `out->text` holds the lower-cased host; checks it label by label, from the last to the first. */
-static enum gw_reason classify(struct gw_host *out)
+/* A lower-cased host without its root dot, label by label, from the last to the first: it is the
+ * last one that tells a name from an address. `address` is whole for class V4. */
+static enum gw_reason classify(struct gw_slice text, enum gw_host_class *class,
+                               struct gw_ip_address *address)
 {
     bool last = true;
-    for (size_t end = out->length;;) {
+    for (size_t end = text.length;;) {
         size_t start = end;
-        while (start > 0 && out->text[start - 1] != '.')
+        while (start > 0 && text.data[start - 1] != '.')
             start--;
-        struct gw_slice label = { out->text + start, end - start };
+        struct gw_slice label = { text.data + start, end - start };
         if (last && label.length > 0 && looks_numeric(label)) {
-            if (!gw_ip_address_parse(gw_host_slice(out), &out->address))
-                return GW_REASON_NUMERIC_HOST;
-            out->class = GW_HOST_V4;
-            return GW_REASON_NONE;
+            *class = GW_HOST_V4;
+            return gw_ip_address_parse(text, address) ? GW_REASON_NONE : GW_REASON_NUMERIC_HOST;
         }
         if (!is_label(label))
             return GW_REASON_BAD_HOST;
@@ -92,7 +92,7 @@ static enum gw_reason classify(struct gw_host *out)
             break;
         end = start - 1;
     }
-    out->class = GW_HOST_NAME;
+    *class = GW_HOST_NAME;
     return GW_REASON_NONE;
 }
 
@@ -116,7 +116,22 @@ enum gw_reason gw_host_parse(struct gw_slice text, struct gw_host *out)
         out->text[i] = gw_lower(text.data[i]);
     }
     out->length = (uint8_t)text.length;
-    return classify(out);
+    return classify(gw_host_slice(out), &out->class, &out->address);
+}
+
+bool gw_host_is_canonical(struct gw_slice text, enum gw_host_class *class)
+{
+    struct gw_ip_address address;
+    struct gw_host host;
+    if (text.length == 0 || text.length >= GW_HOST_TEXT_MAX)
+        return false;
+    if (memchr(text.data, ':', text.length) == NULL)
+        return classify(text, class, &address) == GW_REASON_NONE;
+    if (!gw_ip_address_parse(text, &address))
+        return false;
+    gw_host_of_address(&address, &host);
+    *class = host.class;
+    return gw_slice_equal(gw_host_slice(&host), text);
 }
 
 void gw_host_of_address(const struct gw_ip_address *address, struct gw_host *out)

@@ -55,24 +55,6 @@ static bool check_sections(struct check *c)
 
 /* ---- names ------------------------------------------------------------------------------- */
 
-/* Is the text what gw_host_parse() would make of it? `*class` tells what it is. */
-static bool is_canonical(struct gw_slice name, enum gw_host_class *class)
-{
-    struct gw_host host;
-    struct gw_ip_address address;
-    if (name.length == 0 || name.length >= GW_HOST_TEXT_MAX)
-        return false;
-    if (memchr(name.data, ':', name.length) != NULL) {
-        if (!gw_ip_address_parse(name, &address))
-            return false;
-        gw_host_of_address(&address, &host);
-    } else if (gw_host_parse(name, &host) != GW_REASON_NONE) {
-        return false;
-    }
-    *class = host.class;
-    return gw_slice_equal(gw_host_slice(&host), name);
-}
-
 static size_t values_of(const struct check *c, unsigned what)
 {
     switch (what) {
@@ -118,7 +100,7 @@ static bool check_node(struct check *c, size_t i, uint64_t *hash, size_t *hosts)
     struct gw_slice name = gw_image_node_name(c->image, (uint32_t)i);
     uint64_t before = *hash;
     enum gw_host_class class;
-    if (!is_canonical(name, &class))
+    if (!gw_host_is_canonical(name, &class))
         return fail(c, "a name is not canonical");
     *hash = gw_image_hash(c->head->seed, name);
     if (node->tag != (uint32_t)*hash)

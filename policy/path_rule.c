@@ -31,20 +31,48 @@ struct unit {
     bool escaped; /* written as %XX */
 };
 
-/* One byte of the path as the most eager reader would decode it: %252e is a dot for whoever decodes
- * twice, and "twice" has been seen often enough to count as a second reading. */
-static struct unit next_unit(struct gw_slice path, size_t *at)
+/* One byte, decoded once. */
+static struct unit decode_once(struct gw_slice path, size_t *at)
 {
     struct unit unit = { .byte = (unsigned char)path.data[(*at)++] };
     if (unit.byte != '%')
         return unit;
     unit.escaped = true;
     unit.byte = hex_pair(path, *at);
-    if (unit.byte < 0)
-        return unit;
-    *at += 2;
-    for (int again; unit.byte == '%' && (again = hex_pair(path, *at)) >= 0; *at += 2)
-        unit.byte = again;
+    if (unit.byte >= 0)
+        *at += 2;
+    return unit;
+}
+
+/* The value of a unit as a hex digit; -1: it is none; -2: a percent sign, or no byte at all. Two
+ * percent signs so close to each other can be nested without end (%25%32%65 is %2e is a dot), and
+ * no honest path has them. */
+static int digit_ahead(struct gw_slice path, size_t *at)
+{
+    if (*at == path.length)
+        return -1;
+    struct unit unit = decode_once(path, at);
+    if (unit.byte < 0 || unit.byte == '%')
+        return -2;
+    return unit.byte < 0x80 ? hex_digit((char)unit.byte) : -1;
+}
+
+/* One byte of the path as the most eager reader would decode it: %252e is a dot for whoever decodes
+ * twice, and "twice" has been seen often enough to count as a second reading. */
+static struct unit next_unit(struct gw_slice path, size_t *at)
+{
+    struct unit unit = decode_once(path, at);
+    while (unit.byte == '%') { /* an escaped one: a raw one is a malformed escape */
+        size_t ahead = *at;
+        int high = digit_ahead(path, &ahead);
+        int low = high < 0 ? high : digit_ahead(path, &ahead);
+        if (low == -2)
+            unit.byte = -1;
+        if (low < 0)
+            break;
+        unit.byte = high << 4 | low;
+        *at = ahead;
+    }
     return unit;
 }
 

@@ -35,5 +35,5 @@ GW_LIMIT(AUDIT_QUEUE_BYTES,    "audit_queue_bytes",      4194304,  65536, 1ull <
 GW_LIMIT(LINGER_MS,            "linger_ms",              1000,     0, 60000,      "a refused connection is read on for so long, so that the answer is not lost to a reset")
 GW_LIMIT(DRAIN_S,              "drain_s",                30,       0, 86400,      "what is in flight may finish for so long after SIGTERM")
 GW_LIMIT(INSTALL_DEADLINE_MS,  "install_deadline_ms",    2000,     100, 600000,   "a proxy that has not taken a new configuration by then is killed and replaced")
-GW_LIMIT(HEARTBEAT_TIMEOUT_MS, "heartbeat_timeout_ms",   10000,    500, 600000,   "a proxy that has been silent for so long is killed and replaced")
+GW_LIMIT(HEARTBEAT_TIMEOUT_MS, "heartbeat_timeout_ms",   10000,    2000, 600000,   "a proxy that has been silent for so long is killed and replaced")
 /* clang-format on */

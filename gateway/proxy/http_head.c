@@ -100,6 +100,8 @@ static struct gw_http_field *last_field(struct gw_http_head *head)
 static int on_field(llhttp_t *parser, const char *at, size_t length)
 {
     struct gw_http_head *head = parser->data;
+    if (!head->line_done)
+        return HPE_USER; /* HTTP/0.9: see ended_early() */
     if (head->field_count == head->field_room) {
         uint32_t room = head->field_room == 0 ? 16 : 2 * head->field_room;
         struct gw_http_field *fields = realloc(head->fields, room * sizeof *fields);
@@ -148,6 +150,8 @@ static int on_value_complete(llhttp_t *parser)
 static int on_headers_complete(llhttp_t *parser)
 {
     struct gw_http_head *head = parser->data;
+    if (!head->line_done)
+        return HPE_USER;
     head->over = true;
     return HPE_PAUSED; /* stops at the first byte behind the head */
 }
@@ -217,13 +221,11 @@ static enum gw_reason judge_line(struct gw_slice line, int error)
             return GW_REASON_BAD_REQUEST;
     if (method.length == 0 || method.length == line.length)
         return GW_REASON_BAD_REQUEST;
-    if (error == HPE_INVALID_METHOD)
-        return looks_like_version(rest) ? GW_REASON_BAD_REQUEST : GW_REASON_METHOD;
     struct gw_slice target = cut(&rest);
-    if (error == HPE_INVALID_VERSION || looks_like_version(rest)) {
-        if (error == HPE_INVALID_VERSION && looks_like_version(rest))
-            return GW_REASON_VERSION;
-    }
+    if (error == HPE_INVALID_METHOD) /* else not HTTP at all: "EHLO mail.example" */
+        return looks_like_version(rest) ? GW_REASON_METHOD : GW_REASON_BAD_REQUEST;
+    if (error == HPE_INVALID_VERSION && looks_like_version(rest))
+        return GW_REASON_VERSION;
     struct gw_request_target parsed;
     bool is_connect = gw_slice_equal(method, GW_SLICE("CONNECT"));
     enum gw_reason reason = gw_request_target_parse(target, is_connect, &parsed);
@@ -262,6 +264,25 @@ static enum gw_head_result failed(struct gw_http_head *head, struct gw_slice tex
     return salvage(head, text);
 }
 
+/* A request line without a version is HTTP/0.9 to llhttp, which then goes on to fields. */
+static bool ended_early(const struct gw_http_head *head, struct gw_slice text)
+{
+    size_t behind = head->target + head->target_length;
+    return !head->response && !head->line_done && head->target_length > 0
+           && memchr(text.data + behind, '\n', text.length - behind) != NULL;
+}
+
+/* RFC 9112 4: HTAB, SP, VCHAR, obs-text; llhttp takes all but CR and LF. */
+static bool phrase_is_clean(struct gw_slice phrase)
+{
+    for (size_t i = 0; i < phrase.length; i++) {
+        unsigned char byte = (unsigned char)phrase.data[i];
+        if ((byte < 0x20 && byte != '\t') || byte == 0x7f)
+            return false;
+    }
+    return true;
+}
+
 /* llhttp skips blanks that RFC 9112 3 does not allow. */
 static bool line_is_exact(const struct gw_http_head *head, const char *base)
 {
@@ -281,7 +302,8 @@ static enum gw_head_result finish(struct gw_http_head *head, struct gw_slice tex
         head->status = head->parser.status_code;
         /* RTSP and ICE status lines parse as well. */
         if (head->version < 5 || memcmp(text.data + head->version - 5, "HTTP/", 5) != 0
-            || head->status < 100 || head->status > 599)
+            || head->status < 100 || head->status > 599
+            || !phrase_is_clean((struct gw_slice){ text.data + head->phrase, head->phrase_length }))
             return bad(head, GW_REASON_UPSTREAM_PROTOCOL);
     }
     return GW_HEAD_DONE;
@@ -305,7 +327,7 @@ enum gw_head_result gw_http_head_feed(struct gw_http_head *head, struct gw_slice
         int error = llhttp_execute(&head->parser, text.data + head->fed, end - head->fed);
         if (head->over && error == HPE_PAUSED)
             return finish(head, text);
-        if (error != HPE_OK)
+        if (error != HPE_OK || ended_early(head, (struct gw_slice){ text.data, end }))
             return failed(head, text, error);
         head->fed = (uint32_t)end;
     }

@@ -20,7 +20,9 @@
 #include "gateway/common/start.h"
 #include "gateway/common/wire.h"
 
-/* From START to the first word. Generous: a machine that starts many gateways at once is slow. */
+/* From START to STARTED: a fork and an exec. */
+#define FORK_TIMEOUT_MS 5000
+/* On to the first word. Generous: a machine that starts many gateways at once is slow. */
 #define START_TIMEOUT_MS 15000
 /* From the end of a process to its wait status. */
 #define STATUS_TIMEOUT_MS 500
@@ -133,6 +135,8 @@ static void watch_pidfd(struct gw_child *child, pid_t pid, int pidfd)
     struct gw_supervisor *s = child->slot->supervisor;
     child->pid = pid;
     child->pidfd = pidfd;
+    if (child->state == GW_CHILD_STARTING)
+        child->deadline_ms = now_ms(child) + START_TIMEOUT_MS;
     if (uv_poll_init(&s->loop, &child->pidfd_poll, pidfd) != 0) {
         gw_child_kill(child, "it cannot be watched");
         return;
@@ -158,6 +162,11 @@ static struct gw_child *find(struct gw_supervisor *s, uint32_t ticket, pid_t pid
             && (pid != 0 ? slot->child->pid == pid : slot->child->ticket == ticket))
             return slot->child;
     return NULL;
+}
+
+bool gw_child_is_known(struct gw_supervisor *s, pid_t pid)
+{
+    return (s->launcher.child != NULL && s->launcher.child->pid == pid) || find(s, 0, pid) != NULL;
 }
 
 static bool read_launcher(struct gw_supervisor *s, struct gw_message *message)
@@ -323,7 +332,7 @@ struct gw_child *gw_child_new(struct gw_slot *slot, struct gw_error *err)
     child->slot = slot;
     child->pidfd = child->log_source = -1;
     child->started_ms = child->heard_ms = uv_now(&s->loop);
-    child->deadline_ms = child->started_ms + START_TIMEOUT_MS;
+    child->deadline_ms = child->started_ms + FORK_TIMEOUT_MS;
     child->link.on_message = on_message;
     child->link.on_lost = on_lost;
     if (!gw_link_open(&child->link, &s->loop, ends[0], err)) {
@@ -411,6 +420,11 @@ static void give_up_waiting(struct gw_child *child)
 
 void gw_child_on_time(struct gw_child *child)
 {
+    if (now_ms(child) < gw_child_next_ms(child))
+        return;
+    gw_link_catch_up(&child->link); /* which may change everything */
+    if (child->state == GW_CHILD_GONE)
+        return;
     if (child->state == GW_CHILD_ENDING) {
         if (is_past(child, child->deadline_ms))
             give_up_waiting(child);

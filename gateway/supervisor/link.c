@@ -121,6 +121,15 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     watch(link);
 }
 
+void gw_link_catch_up(struct gw_link *link)
+{
+    if (link->end < 0 || link->lost)
+        return;
+    flush(link);
+    receive(link);
+    watch(link);
+}
+
 bool gw_link_open(struct gw_link *link, uv_loop_t *loop, int end, struct gw_error *err)
 {
     int failed = uv_poll_init(loop, &link->poll, end);

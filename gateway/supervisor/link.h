@@ -32,6 +32,10 @@ bool gw_link_open(struct gw_link *link, uv_loop_t *loop, int end, struct gw_erro
 void gw_link_send(struct gw_link *link, enum gw_message_type type, struct gw_slice payload,
                   const int *fds, size_t fd_count);
 
+/* Takes what has arrived and sends what waits, now: before a child is judged by its silence, which
+ * may have been our own (a long reload, a stopped process). */
+void gw_link_catch_up(struct gw_link *link);
+
 /* 0: nothing waits. In milliseconds of the loop's clock. */
 uint64_t gw_link_waiting_since(const struct gw_link *link);
 

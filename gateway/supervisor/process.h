@@ -128,6 +128,8 @@ void gw_child_kill(struct gw_child *child, const char *why);
 /* It has ended: leaves its slot, closes everything, frees itself when that is done. */
 void gw_child_ended(struct gw_child *child, bool status_known, int wait_status);
 void gw_child_on_time(struct gw_child *child);
+/* Is this process one that a slot has? */
+bool gw_child_is_known(struct gw_supervisor *s, pid_t pid);
 uint64_t gw_child_next_ms(const struct gw_child *child);
 
 /* ---- install.c: what proxies and the log writer are told ----------------------------------- */

@@ -115,6 +115,23 @@ static struct gw_listener *find_listener(const struct gw_running *in, size_t cou
     return NULL;
 }
 
+/* The kernel has no way to move a port between the wildcard and one address without a gap. */
+static void hint(const struct gw_running *previous, uint16_t port, struct gw_error *err)
+{
+    char other[GW_ENDPOINT_TEXT_MAX];
+    for (size_t i = 0; previous != NULL && i < previous->settings->network_count; i++) {
+        const struct gw_listener *listener = previous->networks[i].listener;
+        if (listener->port != port)
+            continue;
+        gw_endpoint_print(&listener->wanted, port, other);
+        gw_error_prefix(err,
+                        "this gateway itself listens on %s; to change that takes two reloads, "
+                        "or a restart",
+                        other);
+        return;
+    }
+}
+
 static void bind_listeners(struct gw_running *running, const struct gw_running *previous,
                            struct gw_complaints *complaints)
 {
@@ -129,6 +146,7 @@ static void bind_listeners(struct gw_running *running, const struct gw_running *
         running->networks[i].listener =
             kept != NULL ? gw_listener_ref(kept) : gw_listener_new(&network->listen, &err);
         if (running->networks[i].listener == NULL) {
+            hint(previous, network->listen.port, &err);
             gw_error_prefix(&err, "network %s", network->name);
             gw_error_at(&err, settings->path, network->line, network->column);
             tell(complaints, &err);
@@ -192,7 +210,7 @@ static void check_processes(const struct gw_running *running, struct gw_complain
 {
     if (running->settings->processes > GW_PROCESSES_MAX)
         gw_complaints_add(complaints, "%s: gateway.processes: at most %d", running->settings->path,
-                    GW_PROCESSES_MAX);
+                          GW_PROCESSES_MAX);
 }
 
 static bool get_via_token(const struct gw_running *running, const struct gw_running_load *load,

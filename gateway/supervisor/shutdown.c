@@ -65,7 +65,8 @@ static void ask_to_leave(struct gw_slot *slot, uint64_t timeout_ms)
 static void begin_flushing(struct gw_supervisor *s)
 {
     s->phase = GW_PHASE_FLUSHING;
-    gw_log(GW_LOG_INFO, "stopped");
+    if (s->current != NULL) /* else it never began, and why has been said */
+        gw_log(GW_LOG_INFO, "stopped");
     gw_log_set_socket(-1);
     ask_to_leave(&s->log_writer, FLUSH_MS);
     ask_to_leave(&s->launcher, LEAVE_MS);

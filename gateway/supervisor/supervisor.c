@@ -13,6 +13,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "gateway/common/log.h"
@@ -56,6 +57,17 @@ static void look_at_local_addresses(struct gw_supervisor *s)
             gw_install_local_addresses(slot->child);
 }
 
+/* What a launcher left behind when it died, and nobody waits for any more: ours now. */
+static void reap_strays(struct gw_supervisor *s)
+{
+    siginfo_t info = { 0 };
+    while (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid != 0
+           && !gw_child_is_known(s, info.si_pid)) {
+        (void)waitpid(info.si_pid, NULL, WNOHANG);
+        info.si_pid = 0;
+    }
+}
+
 static void on_timer(uv_timer_t *timer)
 {
     struct gw_supervisor *s = timer->data;
@@ -63,8 +75,10 @@ static void on_timer(uv_timer_t *timer)
     gw_slot_on_time(&s->log_writer);
     gw_each_proxy (slot, s)
         gw_slot_on_time(slot);
-    if (s->phase <= GW_PHASE_SERVING && uv_now(&s->loop) >= s->local_at_ms)
+    if (s->phase <= GW_PHASE_SERVING && uv_now(&s->loop) >= s->local_at_ms) {
         look_at_local_addresses(s);
+        reap_strays(s);
+    }
 }
 
 static void on_prepare(uv_prepare_t *prepare)

@@ -1,7 +1,5 @@
 """CONNECT: opaque tunnels and their server names, and tunnels that are read as HTTP
 (egress.md 9.6 K rows, open.md CONN rows, design 6.7 and 14.7)."""
-import socket
-import ssl
 import threading
 import time
 
@@ -260,8 +258,8 @@ def test_K40_the_limit_of_tunnels_is_exact(own_gateway, world):
 
 # ---- the server name of an opaque tunnel (design 14.7) ------------------------------------------
 
-def sni_gateway(gateways, world):
-    return gateways.get(config(world, limits={"client_hello_timeout_ms": 600}, policy={"allowed_hosts": [
+def sni_gateway(gateways, world, timeout_ms=5000):
+    return gateways.get(config(world, limits={"client_hello_timeout_ms": timeout_ms}, policy={"allowed_hosts": [
         "echo.acme.test", ".more.test", {"host": "first.pkgs.test:443", "sni": "off"}, "127.10.0.9",
         {"host": "log.pkgs.test", "sni": "log"}],
         "allow_inward_for": [{"host": h, "cidrs": ["127.0.0.0/8"]} for h in (".acme.test", ".more.test", ".pkgs.test", "127.10.0.9")],
@@ -322,7 +320,7 @@ def test_server_name_refused(id, data, reason, alert, gateways, world):
 
 
 def test_the_deadline_of_the_hello(gateways, world):
-    gateway = sni_gateway(gateways, world)
+    gateway = sni_gateway(gateways, world, 600)
     for first in (b"", HELLO[:20]):
         world.forget()
         with Client(gateway.address) as client:

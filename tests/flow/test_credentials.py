@@ -216,7 +216,8 @@ def test_a_certificate_for_an_address(own_gateway, world):
     other = world.address()
     server = HttpOrigin(address, 443, origin.tls_context(world.ca.leaf(other, "127.0.0.1")))
     with Client(gateway.address) as client:
-        refusal.check(client.ask(get(f"https://{address}/b", method="POST")), "tls-failed", address)
+        request = get(f"https://{address}/b", method="POST")
+        refusal.check(client.ask(request), "tls-failed", address, sent=request)
     server.close()
 
 
@@ -351,7 +352,7 @@ def test_the_standing_configuration_checks(gateways, folder, world):
     ("C13-connection", {"host": "llm.acme.test", "header": "Connection", "scheme": "raw", "value": {"env": "SECOND_KEY"}}, "connection"),
     ("C13-proxy", {"host": "llm.acme.test", "header": "Proxy-Foo", "scheme": "raw", "value": {"env": "SECOND_KEY"}}, "proxy"),
     ("C13-token", {"host": "llm.acme.test", "header": "X Key", "scheme": "raw", "value": {"env": "SECOND_KEY"}}, "header"),
-    ("C05-newline", {"host": "tls.acme.test", "header": "x-key", "scheme": "raw", "value": {"env": "BAD_KEY"}}, "BAD_KEY"),
+    ("C05-newline", {"host": "tls.acme.test", "header": "x-key", "scheme": "raw", "value": {"env": "BAD_KEY"}}, "control"),
     ("no-such-variable", {"host": "tls.acme.test", "header": "x-key", "scheme": "raw", "value": {"env": "NOT_SET_AT_ALL"}}, "NOT_SET_AT_ALL"),
 ])
 def test_a_credential_that_is_refused_at_load(id, credential, word, gateways, folder, world):

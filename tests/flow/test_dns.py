@@ -19,7 +19,7 @@ def screen(gateways, world):
     """Exemptions of every sort beside names that have none."""
     made = config(world)
     policy = made["policies"]["standing"]
-    policy["allowed_hosts"] += [".internal.test", "exempt.test", "neighbour.test", "localhost", ".localhost", "api",
+    policy["allowed_hosts"] += [".internal.test", "exempt.test", "neighbour.test", "localhost", "x.localhost", "api",
                                 "169.254.169.254", "[::ffff:7f00:1]", "[::1]", "127.10.0.1", "127.0.0.5", "fixed.test"]
     policy["allow_inward_for"] += [".internal.test", {"host": "exempt.test", "cidrs": ["10.0.0.0/24"]},
                                    {"host": "127.10.0.1", "cidrs": LIFTED}, {"host": "fixed.test", "cidrs": LIFTED}]

@@ -475,7 +475,7 @@ def _served(gateway, url):
 
 
 def test_a_stuck_proxy_is_killed_and_replaced(own_gateway, world):
-    gateway = own_gateway(config(world, limits={"heartbeat_timeout_ms": 700}))
+    gateway = own_gateway(config(world, limits={"heartbeat_timeout_ms": 2000}))
     stuck = gateway.proxies()[0]
     os.kill(stuck, signal.SIGSTOP)
     assert wait_for(lambda: len(gateway.proxies()) == 2 and stuck not in gateway.proxies(), 8)

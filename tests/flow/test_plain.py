@@ -62,9 +62,16 @@ CASES = [
            Seen("api", "/", host="api.acme.test"), why="other upgrades are stripped and the request is served"),
     served("P45-no-chunks", get(OK + "/", "Trailer: X"), Seen("api", "/", host="api.acme.test", fields={"Trailer": ()})),
     served("P45", get(OK + "/t", "Transfer-Encoding: chunked", "Trailer: X-Sum", method="POST",
-                      body=b"3\r\nabc\r\n0\r\nX-Sum: 9\r\nContent-Length: 1\r\nConnection: X\r\n\r\n"),
+                      body=b"3\r\nabc\r\n0\r\nX-Sum: 9\r\nX-Drop: 1\r\n\r\n"),
+           Seen("api", "/t", "POST", "api.acme.test", body=b"abc", trailers=(("X-Sum", "9"), ("X-Drop", "1")))),
+    served("P45-framing", get(OK + "/t", "Transfer-Encoding: chunked", method="POST",
+                              body=b"3\r\nabc\r\n0\r\nX-Sum: 9\r\nContent-Length: 1\r\n\r\n"),
            Seen("api", "/t", "POST", "api.acme.test", body=b"abc", trailers=(("X-Sum", "9"),)),
-           why="trailers are relayed, without hop-by-hop and framing fields (design 14.8)"),
+           why="trailers are relayed without hop-by-hop and framing fields (design 14.8)"),
+    served("P45-hop", get(OK + "/t", "Transfer-Encoding: chunked", method="POST",
+                          body=b"3\r\nabc\r\n0\r\nX-Sum: 9\r\nConnection: X-Sum\r\nProxy-Authorization: x\r\nHost: evil.test\r\n"
+                               b"Keep-Alive: 1\r\nVia: x\r\n\r\n"),
+           Seen("api", "/t", "POST", "api.acme.test", body=b"abc", trailers=(("X-Sum", "9"),))),
     refused("P47", get(OK + "/", "Content-Length: 5", "Transfer-Encoding: chunked", method="POST", body=b"0\r\n\r\n"), 400),
     refused("P48", get(OK + "/", "Content-Length: 5", "Content-Length: 6", method="POST", body=b"hello"), 400),
     refused("P49", get(OK + "/", "Content-Length: +5", method="POST", body=b"hello"), 400),
@@ -310,7 +317,6 @@ def test_P64_the_server_name_is_sent_and_sessions_resume(gateway, world, own_gat
 # ---- bulk and time ------------------------------------------------------------------------------
 
 def test_P69_bulk_both_ways_in_constant_memory(gateway, world):
-    import threading
     size = 192 << 20
     block = bytes(range(256)) * 1024
 
@@ -339,7 +345,6 @@ def test_P69_bulk_both_ways_in_constant_memory(gateway, world):
             client.read_until(b"\r\n\r\n")
             got = len(client.unread)
             view = memoryview(bytearray(1 << 20))
-            peak = before
             while got < size:
                 count = client.sock.recv_into(view)
                 assert count, f"closed after {got}"

@@ -21,7 +21,9 @@ def without(made, *hosts):
     """The configuration with these allowed hosts taken away, and the credentials that need them."""
     made = copy.deepcopy(made)
     policy = made["policies"]["standing"]
-    policy["allowed_hosts"] = [host for host in policy["allowed_hosts"] if host not in hosts]
+    for key in ("allowed_hosts", "plaintext_upstream"):
+        policy[key] = [host for host in policy[key] if host not in hosts]
+    policy["allow_inward_for"] = [entry for entry in policy["allow_inward_for"] if entry["host"] not in hosts]
     if "llm.acme.test" in hosts:
         policy["credentials"].remove("llm")
     if ".public.test" in hosts:
@@ -49,7 +51,7 @@ def status(gateway, url):
 
 
 def narrow(gateway, made):
-    assert gateway.reload(made), "the reload was not taken"
+    assert gateway.reload(made), gateway.last_reload
     gateway.check_alive()
 
 
@@ -317,7 +319,8 @@ def test_a_listener_that_is_added_and_removed(live, world):
     with Client(("127.0.0.1", port)) as client:
         assert client.ask(get(API + "/")).status == 200
     with Client(gateway.address) as client:
-        refusal.check(client.ask(get(f"http://127.0.0.1:{port}/")), "loop")
+        request = get(f"http://127.0.0.1:{port}/")
+        refusal.check(client.ask(request), "loop", sent=request)
     kept = Client(("127.0.0.1", port))
     assert kept.open_tunnel("echo.acme.test", 9000).status == 200
     narrow(gateway, made)

@@ -94,7 +94,8 @@ def test_an_empty_list_allows_nothing(own_gateway, world):
 
 def test_an_entry_with_a_port_opens_that_port_alone(own_gateway, world):
     gateway = own_gateway(config(world, policy={"allowed_hosts": ["echo.acme.test:9000"], "ports": [443, 80], "credentials": [],
-                                                "plaintext_upstream": []}))
+                                                "plaintext_upstream": [],
+                                                "allow_inward_for": [{"host": "echo.acme.test", "cidrs": ["127.0.0.0/8"]}]}))
     with Client(gateway.address) as client:
         assert client.open_tunnel("echo.acme.test", 9000).status == 200
     with Client(gateway.address) as client:

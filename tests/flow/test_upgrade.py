@@ -15,7 +15,7 @@ ACCEPT = base64.b64encode(hashlib.sha1((KEY + "258EAFA5-E914-47DA-95CA-C5AB0DC85
 
 def handshake(url, *lines, connection="Upgrade", upgrade="websocket"):
     return get(url, *([f"Connection: {connection}"] if connection else []), *([f"Upgrade: {upgrade}"] if upgrade else []),
-               "Sec-WebSocket-Version: 13", f"Sec-WebSocket-Key: {KEY}", "Proxy-Connection: close", *lines)
+               "Sec-WebSocket-Version: 13", f"Sec-WebSocket-Key: {KEY}", *lines)
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +29,8 @@ def sockets(world):
 def test_UPG_01_P59_websocket(connection, upgrade, host, origin, gateway, world):
     world.forget()
     with Client(gateway.address) as client:
-        response = client.ask(handshake(f"http://{host}/sock", "Sec-WebSocket-Protocol: chat, v2", connection=connection, upgrade=upgrade))
+        response = client.ask(handshake(f"http://{host}/sock", "Sec-WebSocket-Protocol: chat, v2", "Proxy-Connection: close",
+                                        connection=connection, upgrade=upgrade))
         assert response.status == 101 and response.fields.get("Sec-WebSocket-Accept") == ACCEPT
         assert response.fields.get("Upgrade").lower() == "websocket" and "upgrade" in response.fields.tokens("connection")
         assert client.read(7) == b"\x81\x05first", "the frame of the same segment"

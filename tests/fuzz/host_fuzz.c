@@ -71,6 +71,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_bytes(&first);
     check_class(&first);
     check_variants(text, &first);
+    enum gw_host_class class;
+    gw_check(gw_host_is_canonical(gw_host_slice(&first), &class) && class == first.class);
     size_t length = gw_host_print(&first, printed, sizeof printed);
     gw_check(gw_host_parse((struct gw_slice){ printed, length }, &second) == GW_REASON_NONE);
     gw_check(gw_host_equal(&first, &second));

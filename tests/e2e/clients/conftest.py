@@ -82,8 +82,16 @@ def tap(gateway):
     made = Tap(gateway.address)
     yield made
     made.close()
+    for number, exchange in enumerate(made.exchanges):  # shown when the test failed
+        print(f"connection {number}: sent {exchange.sent[:3000]!r}\n  answered {exchange.answered[:3000]!r}")
 
 
 @pytest.fixture
 def sandbox(tmp_path, scene, tap):
     return programs.Sandbox(tmp_path / "home", scene.ca.certificate, tap.url)
+
+
+@pytest.fixture(scope="session")
+def where():
+    """The network that the run is in."""
+    return NETWORK

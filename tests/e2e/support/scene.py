@@ -105,7 +105,6 @@ class Scene:
             "version": 1,
             "gateway": {
                 "processes": 2,
-                "confinement": "best_effort",
                 "log": {"format": "json", "level": "info"},
                 "dns": {"servers": [f"127.0.0.1:{network.free_port()}"], "timeout_ms": 200, "deadline_ms": 500,
                         "hosts": {**hosts, REFUSED: [REFUSED_ADDRESS]}},

@@ -1,4 +1,5 @@
 """A raw client: sends exactly these bytes in exactly these segments, reads strictly."""
+import select
 import socket
 import ssl
 import struct
@@ -33,6 +34,18 @@ class Client:
         for at in range(0, len(data), size):
             self.sock.sendall(data[at:at + size])
             time.sleep(pause)
+
+    def send_until_answered(self, piece, most):
+        """Sends `piece` again and again until something comes back (or `most` bytes are out);
+        returns how many bytes that took."""
+        sent = 0
+        try:
+            while sent < most and not select.select([self.sock], [], [], 0)[0]:
+                self.sock.sendall(piece)
+                sent += len(piece)
+        except OSError:
+            pass
+        return sent
 
     def response(self, method="GET"):
         """The next response; what follows it stays unread."""

@@ -8,7 +8,7 @@ import socket
 import struct
 import threading
 import time
-from collections import Counter, defaultdict
+from collections import Counter
 from typing import Callable, Optional
 
 A, CNAME, AAAA = 1, 5, 28

@@ -100,7 +100,8 @@ class Gateway:
         self.process.send_signal(signal.SIGTERM)
 
     def reload(self, config=None, seconds=8):
-        """Writes `config` (if given), sends SIGHUP, waits for the outcome; True when it was taken."""
+        """Writes `config` (if given), sends SIGHUP, waits for the outcome; True when it was taken.
+        What was said about it is in `last_reload`."""
         if config is not None:
             self.write_config(config)
         return self.hup(seconds)
@@ -111,10 +112,10 @@ class Gateway:
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             new = self.running_log()[before:]
-            if re.search(r"reloaded", new):
-                return True
-            if re.search(r"reload[^\n]*(failed|refused|unchanged|not taken)|(error|mistake)s?[^\n]*reload", new):
-                return False
+            said = re.search(r"\breloaded:|\breload refused", new)
+            if said:
+                self.last_reload = new
+                return said[0] == "reloaded:"
             time.sleep(0.005)
         raise GatewayError(f"nothing said about the reload in {seconds} s: {self.running_log()[before:]!r}")
 

@@ -57,6 +57,7 @@ static const struct gw_own_listener listeners[] = {
     { { 4, { 127, 0, 0, 1 } }, false, 3128 },
     { { 4, { 0 } }, true, 9464 },
     { { 4, { 10, 9, 9, 9 } }, false, 443 },
+    { { 4, { 10, 9, 9, 8 } }, false, 80 },
 };
 static const struct gw_ip_address locals[] = { { 4, { 127, 0, 0, 1 } },
                                                { 4, { 10, 9, 9, 9 } },
@@ -152,6 +153,7 @@ static const struct {
     { "CONNECT 45.33.32.156:3128", "not-allowed", "where nothing of ours listens" },
     { "GET http://10.9.9.9/", "loop", "80 is named, 443 would be dialled" },
     { "CONNECT 10.9.9.9:80", "loop", "the same" },
+    { "GET http://10.9.9.8/", "loop", "443 would be dialled, 80 is named" },
     { "GET http://a.acme.test:3128/", "", "names are judged by what they resolve to" },
 };
 
@@ -385,23 +387,29 @@ static void each_step_is_told(void **state)
         const char *ask, *told;
     } cases[] = {
         { "GET http://llm.acme.test/", "target: llm.acme.test port 80, dials port 443 with TLS\n"
+                                       "policy: static, 11 entries\n"
                                        "allowlist: matched by .acme.test\n"
                                        "port: 443 is admitted\n"
                                        "credentials: token\n"
                                        "credentials: open\n" },
         { "GET http://evil.test/", "target: evil.test port 80, dials port 443 with TLS\n"
+                                   "policy: static, 11 entries\n"
                                    "allowlist: no entry matches evil.test\n" },
         { "CONNECT 10.0.0.5:443", "target: 10.0.0.5 port 443, an opaque tunnel to port 443\n"
+                                  "policy: static, 11 entries\n"
                                   "allowlist: matched by 10.0.0.5\n"
                                   "port: 443 is admitted\n"
+                                  "sni: match\n"
                                   "screen: 10.0.0.5 is private: lifted by 10.0.0.5\n" },
         { "CONNECT 169.254.169.254:80",
           "target: 169.254.169.254 port 80, read as HTTP; dials port 443 with TLS\n"
+          "policy: static, 11 entries\n"
           "allowlist: matched by 169.254.169.254\n"
           "port: 443 is admitted\n"
           "screen: 169.254.169.254 is link-local: refused\n" },
         { "GET http://ruled.acme.test/v2\n%",
           "target: ruled.acme.test port 80, dials port 443 with TLS\n"
+          "policy: static, 11 entries\n"
           "allowlist: matched by .acme.test\n"
           "port: 443 is admitted\n"
           "rule: the path /v2%0A%25 can be read in two ways\n" },

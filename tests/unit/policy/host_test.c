@@ -110,6 +110,37 @@ static void the_canonical_form_is_its_own(void **state)
     }
 }
 
+static void canonical_text_is_recognised(void **state)
+{
+    static const struct {
+        const char *text;
+        enum gw_host_class class;
+    } texts[] = {
+        { "api.acme.test", GW_HOST_NAME },
+        { "localhost", GW_HOST_NAME },
+        { "203.0.113.9", GW_HOST_V4 },
+        { "2001:db8::1", GW_HOST_V6 },
+        { "Api.acme.test", 0 },
+        { "api.acme.test.", 0 },
+        { "127.1", 0 },
+        { "[2001:db8::1]", 0 },
+        { "2001:DB8::1", 0 },
+        { "2001:db8:0::1", 0 },
+        { "::ffff:203.0.113.9", 0 },
+        { "a:80", 0 },
+        { "a..b", 0 },
+        { N253 "b", 0 },
+        { "", 0 },
+    };
+    (void)state;
+    for (size_t i = 0; i < GW_COUNT(texts); i++) {
+        enum gw_host_class class = 0;
+        bool is = gw_host_is_canonical(gw_slice_of(texts[i].text), &class);
+        if (is != (texts[i].class != 0) || (is && class != texts[i].class))
+            fail_msg("%s", texts[i].text);
+    }
+}
+
 static void localhost_is_a_tree(void **state)
 {
     static const struct {
@@ -149,6 +180,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_host_has_one_canonical_form),
         cmocka_unit_test(the_canonical_form_is_its_own),
+        cmocka_unit_test(canonical_text_is_recognised),
         cmocka_unit_test(localhost_is_a_tree),
         cmocka_unit_test(an_address_and_its_spellings_are_one_host),
     };

@@ -218,6 +218,7 @@ static void a_header_is_set_once(void **state)
     MUST(add_credential(b, ".acme.test", "x-api-key", &err));
     MUST(add_credential(b, ".acme.test", "authorization", &err));
     MUST(add_credential(b, "other.test", "x-api-key", &err));
+    REFUSED(add_credential(b, ".other.test", "x-api-key", &err), "for \"other.test\"");
     REFUSED(add_credential(b, "a.acme.test", "x-api-key", &err), "\"x-api-key\"");
     REFUSED(add_credential(b, "a.acme.test", "x_api_key", &err), "\"x-api-key\"");
     REFUSED(add_credential(b, ".acme.test", "authorization", &err), "\".acme.test\"");

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "base/check.h"
 #include "base/macros.h"
@@ -303,24 +305,40 @@ static void on_connection(uv_stream_t *listener, int status)
 
 /* --- life --- */
 
+/* One port for both; other tests may hold the datagram half of what the kernel chose. */
+static uint16_t bind_both(int *tcp, int *udp)
+{
+    for (unsigned attempt = 0; attempt < 100; attempt++) {
+        struct sockaddr_in at = { .sin_family = AF_INET };
+        socklen_t length = sizeof at;
+        at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        *tcp = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        *udp = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        gw_check(*tcp >= 0 && *udp >= 0);
+        gw_check(bind(*tcp, (struct sockaddr *)&at, length) == 0);
+        gw_check(getsockname(*tcp, (struct sockaddr *)&at, &length) == 0);
+        if (bind(*udp, (struct sockaddr *)&at, length) == 0)
+            return ntohs(at.sin_port);
+        close(*tcp);
+        close(*udp);
+    }
+    gw_check(!"a free port");
+    return 0;
+}
+
 struct dns_server *dns_server_start(uv_loop_t *loop, struct dns_rule *script)
 {
-    struct sockaddr_storage address;
-    struct sockaddr_in *v4 = (struct sockaddr_in *)&address;
-    int length = sizeof address;
+    int tcp, udp;
     struct dns_server *server = calloc(1, sizeof *server);
     gw_check(server != NULL);
     signal(SIGPIPE, SIG_IGN); /* libuv writes to connections that the resolver has closed */
     server->script = script;
     server->udp.data = server->tcp.data = server;
+    server->port = bind_both(&tcp, &udp);
     uv_udp_init(loop, &server->udp);
     uv_tcp_init(loop, &server->tcp);
     server->open = 2;
-    uv_ip4_addr("127.0.0.1", 0, v4);
-    gw_check(uv_tcp_bind(&server->tcp, (struct sockaddr *)v4, 0) == 0);
-    gw_check(uv_tcp_getsockname(&server->tcp, (struct sockaddr *)&address, &length) == 0);
-    gw_check(uv_udp_bind(&server->udp, (struct sockaddr *)v4, 0) == 0);
-    server->port = ntohs(v4->sin_port);
+    gw_check(uv_tcp_open(&server->tcp, tcp) == 0 && uv_udp_open(&server->udp, udp) == 0);
     gw_check(uv_listen((uv_stream_t *)&server->tcp, 16, on_connection) == 0);
     gw_check(uv_udp_recv_start(&server->udp, on_udp_room, on_udp) == 0);
     return server;

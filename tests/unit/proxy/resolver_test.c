@@ -119,6 +119,9 @@ static void one_usable_family_is_enough_and_failures_are_told_apart(void **state
     for (size_t i = 0; i < GW_COUNT(cases); i++) {
         struct asked asked;
         world_enter(&world, script); /* a new one: what c-ares learned of the server is forgotten */
+        world.snapshot.dns.timeout_ms = 300;
+        world.snapshot.dns.resolution_delay_ms = 50;
+        world_configure(&world);
         world_ask(&world, &asked, cases[i].name);
         world_wait(&world, &asked);
         if (asked.reason != cases[i].reason)
@@ -147,7 +150,7 @@ static void a_silent_family_costs_the_resolution_delay_only(void **state)
     (void)state;
     world_enter(&world, script);
     world.snapshot.dns.timeout_ms = 5000;
-    world.snapshot.dns.deadline_ms = 10000;
+    world.snapshot.dns.resolution_delay_ms = 50;
     world_configure(&world);
     world_ask(&world, &asked, "api.acme.test");
     world_wait(&world, &asked);

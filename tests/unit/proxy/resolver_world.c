@@ -44,11 +44,11 @@ void world_enter(struct world *world, struct dns_rule *script)
     gw_limits_init(&world->snapshot.limits);
     world->snapshot.dns.servers = world->servers;
     world->snapshot.dns.server_count = 1;
-    world->snapshot.dns.timeout_ms = 200;
+    world->snapshot.dns.timeout_ms = 2000;
     world->snapshot.dns.tries = 2;
-    world->snapshot.dns.deadline_ms = 1000;
+    world->snapshot.dns.deadline_ms = 10000;
     world->snapshot.dns.max_ttl_s = 300;
-    world->snapshot.dns.resolution_delay_ms = 50;
+    world->snapshot.dns.resolution_delay_ms = 300;
     world->resolver = gw_resolver_new(&world->loop, &page, &err);
     assert_non_null(world->resolver);
     world_configure(world);

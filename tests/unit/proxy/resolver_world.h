@@ -30,7 +30,8 @@ struct asked {
     uint64_t asked_ms, told_ms;
 };
 
-/* Short times: a try 200 ms, two tries, 1000 ms in all, 50 ms for the other family. */
+/* Two tries of 2 s, 10 s in all, 300 ms for the other family: long enough for a busy machine. A
+ * test that waits for one of these to pass sets it. */
 void world_enter(struct world *world, struct dns_rule *script);
 void world_leave(struct world *world);
 void world_configure(struct world *world);
