@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """One closing line a suite from what ctest ran: `flow: 312 passed, 0 failed, 2 skipped`.
 
-    summarise-tests.py [--strict] BUILD_FOLDER
+    summarise-tests.py [--strict] [--require=SUITE,...] BUILD_FOLDER
 
 The suites are the first part of the tests' names (unit/host -> unit). A program that counts its own
 cases (cmocka, pytest, or a line "N passed, N failed") is counted by them, every other as one. What was skipped is
 listed with its reason. With --strict a skip that scripts/expected-skips.txt does not name is a
-failure: a test that silently cannot run tests nothing. Exit status: 0, or 1.
+failure: a test that silently cannot run tests nothing; and so is a required suite of which nothing
+passed. Exit status: 0, or 1.
 """
 import pathlib
 import re
@@ -80,7 +81,8 @@ def expected_skips(root):
 
 def main(arguments):
     strict = "--strict" in arguments
-    folders = [a for a in arguments if a != "--strict"]
+    required = [name for a in arguments if a.startswith("--require=") for name in a[len("--require="):].split(",") if name]
+    folders = [a for a in arguments if not a.startswith("--")]
     if len(folders) != 1:
         print(__doc__, file=sys.stderr)
         return 2
@@ -112,6 +114,10 @@ def main(arguments):
         print(f"{suite}: {passed} passed, {failed} failed, {skipped} skipped")
     if not suites:
         print("summary: no test has run", file=sys.stderr)
+        return 1
+    absent = [name for name in required if suites.get(name, [0])[0] == 0]
+    if absent:
+        print("summary: nothing ran of: " + ", ".join(absent))
         return 1
     if strict and unexpected:
         print("These tests should have run here; a skip that is right belongs into scripts/expected-skips.txt:")

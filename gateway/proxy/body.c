@@ -4,12 +4,31 @@
 #include "base/check.h"
 #include "gateway/proxy/rewrite.h"
 
-/* A trailer section is a head's worth at the most. */
 enum { OVERHEAD_FACTOR = 16 };
+
+/* Nobody sends one; what adds to a size read here, or to what others read, cannot overflow. */
+#define CHUNK_BYTES_MAX ((uint64_t)1 << 50)
+
+/* Bytes up to `here` in the present call that were not data, and all before. */
+static bool is_overhead_fine(const struct gw_body *body, const char *here)
+{
+    uint64_t data = body->total - body->total_before;
+    uint64_t overhead = body->overhead + ((uint64_t)(here - body->start) - data);
+    return overhead <= gw_limit(body->head->limits, CHUNK_OVERHEAD_BYTES)
+                           + OVERHEAD_FACTOR * body->total;
+}
+
+static int on_chunk_header(llhttp_t *parser)
+{
+    return parser->content_length < CHUNK_BYTES_MAX ? 0 : HPE_USER;
+}
 
 static int on_body(llhttp_t *parser, const char *at, size_t length)
 {
     struct gw_body *body = parser->data;
+    /* Looked at where overhead ends, not where a segment does. */
+    if (!is_overhead_fine(body, at))
+        return HPE_USER;
     body->pieces[body->piece_count++] = (struct gw_slice){ at, length };
     body->total += length;
     return body->piece_count == GW_BODY_PIECES_MAX ? HPE_PAUSED : 0;
@@ -17,10 +36,13 @@ static int on_body(llhttp_t *parser, const char *at, size_t length)
 
 static int keep(struct gw_body *body, struct gw_buffer *part, const char *at, size_t length)
 {
-    if (gw_buffer_append(part, (struct gw_slice){ at, length }))
-        return 0;
-    body->broken = true;
-    return HPE_USER;
+    const struct gw_http_head *head = body->head;
+    uint64_t most = head->response ? gw_limit(head->limits, RESPONSE_HEAD_BYTES)
+                                   : gw_limit(head->limits, HEAD_BYTES);
+    body->trailer_bytes += length;
+    if (body->trailer_bytes > most) /* they are kept until the end of the body */
+        return HPE_USER;
+    return gw_buffer_append(part, (struct gw_slice){ at, length }) ? 0 : HPE_USER;
 }
 
 static int on_trailer_name(llhttp_t *parser, const char *at, size_t length)
@@ -49,7 +71,6 @@ static int on_trailer(llhttp_t *parser)
     }
     gw_buffer_fini(&body->name);
     gw_buffer_fini(&body->value);
-    body->broken |= !kept;
     return kept ? 0 : HPE_USER;
 }
 
@@ -63,6 +84,7 @@ static int on_complete(llhttp_t *parser)
 static llhttp_settings_t *settings(void)
 {
     static llhttp_settings_t fixed = {
+        .on_chunk_header = on_chunk_header,
         .on_body = on_body,
         .on_header_field = on_trailer_name,
         .on_header_value = on_trailer_value,
@@ -95,7 +117,8 @@ static enum gw_body_result read_chunked(struct gw_body *body, struct gw_slice te
                                         struct gw_slice *pieces, size_t *piece_count)
 {
     llhttp_t *parser = &body->head->parser;
-    uint64_t before = body->total;
+    body->start = text.data;
+    body->total_before = body->total;
     body->pieces = pieces;
     body->piece_count = 0;
     int error = llhttp_execute(parser, text.data, text.length);
@@ -107,9 +130,9 @@ static enum gw_body_result read_chunked(struct gw_body *body, struct gw_slice te
         return GW_BODY_BAD;
     }
     *piece_count = body->piece_count;
-    body->overhead += *used - (body->total - before);
-    uint64_t most = gw_limit(body->head->limits, CHUNK_OVERHEAD_BYTES);
-    return body->overhead > most + OVERHEAD_FACTOR * body->total ? GW_BODY_BAD : GW_BODY_OK;
+    bool fine = is_overhead_fine(body, text.data + *used);
+    body->overhead += *used - (body->total - body->total_before);
+    return fine ? GW_BODY_OK : GW_BODY_BAD;
 }
 
 enum gw_body_result gw_body_read(struct gw_body *body, struct gw_slice text, size_t *used,

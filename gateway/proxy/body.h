@@ -17,10 +17,12 @@ struct gw_body {
     struct gw_buffer trailers; /* "name: value" CRLF, those that may go on */
     /* private */
     struct gw_http_head *head; /* borrowed: its parser goes on where the head ended */
-    struct gw_slice *pieces;   /* of the present call */
+    const char *start;         /* of the present call: where its text begins, */
+    uint64_t total_before;     /* and the data before it */
+    struct gw_slice *pieces;
     size_t piece_count;
     struct gw_buffer name, value; /* of the trailer field at hand */
-    bool in_value, broken;
+    uint64_t trailer_bytes;       /* of all fields, dropped ones included */
 };
 
 /* `head` must outlive the body when it is chunked. */
@@ -34,7 +36,9 @@ enum gw_body_result { GW_BODY_OK, GW_BODY_BAD };
 
 /* Reads from `text` at most as much as yields GW_BODY_PIECES_MAX pieces; `*used` bytes of it are
  * done with, `pieces` are slices of it. Stops at the end of the body (`complete`): what follows
- * belongs to the next message. BAD: malformed, or too much overhead (limit chunk_overhead_bytes
- * plus 16 times the data). */
+ * belongs to the next message. BAD: malformed, a chunk of 2^50 bytes or more, too much
+ * overhead (limit chunk_overhead_bytes plus 16 times the data before it), or trailers larger than a
+ * head may be. Like a head, a body gets one verdict however it was cut; what was read before a BAD
+ * may differ. */
 enum gw_body_result gw_body_read(struct gw_body *body, struct gw_slice text, size_t *used,
                                  struct gw_slice pieces[GW_BODY_PIECES_MAX], size_t *piece_count);

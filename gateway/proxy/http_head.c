@@ -54,13 +54,6 @@ static int refuse(struct gw_http_head *head, enum gw_reason reason)
     return HPE_USER;
 }
 
-static int on_method(llhttp_t *parser, const char *at, size_t length)
-{
-    struct gw_http_head *head = parser->data;
-    extend(head, at, length, &head->method, &head->method_length);
-    return 0;
-}
-
 static int on_url(llhttp_t *parser, const char *at, size_t length)
 {
     struct gw_http_head *head = parser->data;
@@ -159,7 +152,6 @@ static int on_headers_complete(llhttp_t *parser)
 static const llhttp_settings_t *settings(void)
 {
     static const llhttp_settings_t fixed = {
-        .on_method = on_method,
         .on_url = on_url,
         .on_version = on_version,
         .on_version_complete = on_version_complete,
@@ -216,14 +208,9 @@ static enum gw_reason judge_line(struct gw_slice line, int error)
     if (line.length > 0 && line.data[line.length - 1] == '\r')
         line.length--;
     struct gw_slice rest = line, method = cut(&rest);
-    for (size_t i = 0; i < method.length; i++)
-        if (!is_token_byte(method.data[i]))
-            return GW_REASON_BAD_REQUEST;
     if (method.length == 0 || method.length == line.length)
         return GW_REASON_BAD_REQUEST;
     struct gw_slice target = cut(&rest);
-    if (error == HPE_INVALID_METHOD) /* else not HTTP at all: "EHLO mail.example" */
-        return looks_like_version(rest) ? GW_REASON_METHOD : GW_REASON_BAD_REQUEST;
     if (error == HPE_INVALID_VERSION && looks_like_version(rest))
         return GW_REASON_VERSION;
     struct gw_request_target parsed;
@@ -252,13 +239,6 @@ static enum gw_head_result failed(struct gw_http_head *head, struct gw_slice tex
         return bad(head, GW_REASON_UPSTREAM_PROTOCOL);
     if (head->line_done)
         return bad(head, GW_REASON_BAD_REQUEST);
-    if (text.data[0] == 0x16) /* TLS record type: handshake (RFC 8446 5.1) */
-        return bad(head, GW_REASON_TLS_TO_PLAIN);
-    while (head->line_start < text.length
-           && (text.data[head->line_start] == '\r' || text.data[head->line_start] == '\n'))
-        head->line_start++;
-    if (head->line_start == text.length || !is_token_byte(text.data[head->line_start]))
-        return bad(head, GW_REASON_BAD_REQUEST);
     head->salvaging = true;
     head->salvage_error = error;
     return salvage(head, text);
@@ -281,6 +261,45 @@ static bool phrase_is_clean(struct gw_slice phrase)
             return false;
     }
     return true;
+}
+
+/* The method is read here, since llhttp knows a fixed list and any token is one (RFC 9110 9.1). It
+ * is told a stand-in that makes it expect the same form of target. Empty lines in front of the
+ * request line are passed over (RFC 9112 2.2). */
+static enum gw_head_result read_method(struct gw_http_head *head, struct gw_slice text)
+{
+    uint64_t most = gw_limit(head->limits, REQUEST_LINE_BYTES);
+    for (; head->fed < text.length; head->fed++) {
+        char byte = text.data[head->fed];
+        if (head->fed >= most)
+            return bad(head, GW_REASON_URI_TOO_LONG);
+        if (head->fed == head->line_start) {
+            if (byte == 0x16 && head->fed == 0) /* TLS record type: handshake (RFC 8446 5.1) */
+                return bad(head, GW_REASON_TLS_TO_PLAIN);
+            bool after_cr = head->fed > 0 && text.data[head->fed - 1] == '\r';
+            if ((byte == '\r' && !after_cr) || (byte == '\n' && after_cr)) {
+                head->line_start++;
+                continue;
+            }
+            if (after_cr)
+                return bad(head, GW_REASON_BAD_REQUEST);
+        }
+        if (byte == ' ' && head->fed > head->line_start)
+            break;
+        if (!is_token_byte(byte))
+            return bad(head, GW_REASON_BAD_REQUEST);
+    }
+    if (head->fed == text.length)
+        return GW_HEAD_MORE;
+    head->method = head->line_start;
+    head->method_length = head->fed - head->line_start;
+    struct gw_slice method = { text.data + head->method, head->method_length };
+    bool is_connect = gw_slice_equal(method, GW_SLICE("CONNECT"));
+    struct gw_slice stand_in = is_connect ? GW_SLICE("CONNECT ") : GW_SLICE("POST ");
+    gw_check(llhttp_execute(&head->parser, stand_in.data, stand_in.length) == HPE_OK);
+    head->fed++; /* the blank */
+    head->method_done = true;
+    return GW_HEAD_MORE;
 }
 
 /* llhttp skips blanks that RFC 9112 3 does not allow. */
@@ -316,6 +335,11 @@ enum gw_head_result gw_http_head_feed(struct gw_http_head *head, struct gw_slice
     uint64_t head_most = head->response ? gw_limit(head->limits, RESPONSE_HEAD_BYTES)
                                         : gw_limit(head->limits, HEAD_BYTES);
     uint64_t line_most = head->response ? head_most : gw_limit(head->limits, REQUEST_LINE_BYTES);
+    if (!head->response && !head->method_done) {
+        enum gw_head_result result = read_method(head, text);
+        if (!head->method_done)
+            return result;
+    }
     head->base = text.data;
     while (head->fed < text.length) {
         uint64_t most = head->line_done || line_most > head_most ? head_most : line_most;

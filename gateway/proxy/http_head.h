@@ -75,7 +75,7 @@ struct gw_http_head {
     const char *base;
     uint32_t fed, field_room, line_start;
     uint32_t version, version_length;
-    bool line_done, in_value, salvaging, over;
+    bool method_done, line_done, in_value, salvaging, over;
     int salvage_error;
 };
 

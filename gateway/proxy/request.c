@@ -50,14 +50,29 @@ static bool has_token(struct gw_slice list, struct gw_slice token)
     return false;
 }
 
-/* Does a media range of Accept name JSON? Parameters do not matter here. */
+/* "q=0", "q=0.000": not acceptable (RFC 9110 12.4.2). */
+static bool is_zero_weight(struct gw_slice parameter)
+{
+    if (parameter.length < 3 || gw_lower(parameter.data[0]) != 'q' || parameter.data[1] != '=')
+        return false;
+    for (size_t i = 2; i < parameter.length; i++)
+        if (parameter.data[i] != '0' && parameter.data[i] != '.')
+            return false;
+    return true;
+}
+
+/* Does a media range of Accept ask for JSON? */
 static bool accepts_json(struct gw_slice list)
 {
-    struct gw_slice element, type;
-    while (gw_slice_next(&list, ',', &element))
-        if (gw_slice_next(&element, ';', &type)
-            && gw_slice_equal_nocase(type, GW_SLICE("application/json")))
+    struct gw_slice element, part;
+    while (gw_slice_next(&list, ',', &element)) {
+        bool wanted = gw_slice_next(&element, ';', &part)
+                      && gw_slice_equal_nocase(part, GW_SLICE("application/json"));
+        while (wanted && gw_slice_next(&element, ';', &part))
+            wanted = !is_zero_weight(part);
+        if (wanted)
             return true;
+    }
     return false;
 }
 

@@ -302,6 +302,7 @@ static enum step on_final_head(struct gw_exchange *exchange)
         return out_of_memory(exchange);
     exchange->status = (int)response->status;
     exchange->response_begun = true;
+    touch(exchange);
     gw_body_init(&exchange->response_body, response->body, response->body_length,
                  &exchange->response_head);
     return STEP_ON;
@@ -350,7 +351,7 @@ static enum step read_head(struct gw_exchange *exchange, bool *got)
         if (io != GW_IO_OK)
             return upstream_lost(exchange);
         gw_buffer_added(&upstream->in, length);
-        touch(exchange);
+        /* Not touch(): a head that dribbles does not move its own deadline. */
         if (!exchange->response_bytes) {
             exchange->response_bytes = true;
             exchange->durations.first_byte = (int64_t)((uv_hrtime() - exchange->began) / 1000);

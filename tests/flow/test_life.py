@@ -186,7 +186,7 @@ def test_LIFE_04_out_of_descriptors(own_gateway, world):
     time.sleep(2)
     assert gateway.cpu_seconds() - before < 0.5, "a busy loop"
     assert gateway.running_log().count("\n") - lines < 20, "a flooded log"
-    for sock in held[:200]:
+    for sock in held[:280]:  # fewer are left than the descriptors suffice for
         sock.close()
     time.sleep(0.5)
     deadline, served = time.monotonic() + 5, False

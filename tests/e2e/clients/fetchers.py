@@ -107,6 +107,19 @@ def trust_store(ca):
     return store
 
 
+@functools.lru_cache(None)
+def java_classes():
+    """Get.java, compiled once a run (`java Get.java URL` does it anew each time)."""
+    ran = programs.Sandbox(build_folder() / "java-home", "", "").run(
+        programs.command("javac"), "-proc:none", "-d", build_folder() / "classes", PROGRAMS / "Get.java")
+    assert ran.code == 0, ran
+    return build_folder() / "classes"
+
+
+def java_command(kind, urls):
+    return [programs.command("java"), "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp", java_classes(), "Get", kind, *urls]
+
+
 def java_options(sandbox):
     host, _, port = sandbox.proxy.removeprefix("http://").rpartition(":")
     return " ".join(f"-D{name}={value}" for name, value in (
@@ -116,10 +129,10 @@ def java_options(sandbox):
 
 def _java(kind):
     def run(sandbox, urls):
-        java = programs.command("java")
-        programs.command("keytool")
+        for name in ("java", "javac", "keytool"):
+            programs.command(name)
         env = sandbox.environment(CLIENT_KEY=PLACEHOLDER, JAVA_TOOL_OPTIONS=java_options(sandbox))
-        return _lines(sandbox, java, "-Xshare:auto", "-XX:TieredStopAtLevel=1", PROGRAMS / "Get.java", kind, *urls, env=env)
+        return _lines(sandbox, *java_command(kind, urls), env=env)
     return run
 
 

@@ -6,6 +6,7 @@ import os
 import pytest
 from e2e.support import programs
 from e2e.support.scene import BEARER, PLACEHOLDER
+from e2e.support.service import Answer, echo
 
 
 @pytest.fixture
@@ -55,6 +56,40 @@ def test_refused_upload_is_not_read(scene, tap, curl, sandbox, stdin):
     assert "HTTP/1.1 403 " in ran.out and "X-Namzu-Reason: not-allowed" in ran.out, ran
     assert len(tap.exchanges[0].sent) < 4096, "the body was asked for"
     assert scene.refused.accepted == 0
+
+
+@pytest.mark.parametrize("stdin", (False, True), ids=("length", "chunked"))
+def test_refused_upload_that_does_not_wait(scene, tap, curl, sandbox, stdin):
+    """The answer is not lost, though much of the body is under way."""
+    ran, _ = upload(scene.refused, curl, sandbox, "-i", "-H", "Expect:", stdin=stdin, size=8 << 20)
+    assert "HTTP/1.1 403 " in ran.out and "X-Namzu-Reason: not-allowed" in ran.out, ran
+    assert scene.refused.accepted == 0
+
+
+@pytest.mark.parametrize("scheme", ("http", "https"))
+def test_large_download(scheme, scene, curl, sandbox):
+    data = os.urandom(1 << 20) * 24
+    scene.api.answer = lambda request: Answer(200, data)
+    ran = curl("-o", "got", scene.api.url(scheme, "/large"))
+    assert ran.code == 0, ran
+    assert hashlib.sha256((sandbox.home / "got").read_bytes()).digest() == hashlib.sha256(data).digest()
+
+
+def test_redirect_is_for_the_client_to_follow(scene, tap, curl):
+    """Each hop is judged for itself."""
+    scene.api.answer = lambda request: Answer(302, b"", {"Location": scene.refused.url("http", "/there")})
+    ran = curl("-i", "-L", scene.api.url("http", "/here"))
+    assert "HTTP/1.1 302 " in ran.out and "HTTP/1.1 403 " in ran.out and scene.refused.accepted == 0, ran
+
+
+def test_redirect_to_https_leads_into_a_tunnel(scene, tap, curl):
+    """... where nothing can be stamped: give clients the http:// URL that the server means."""
+    target = scene.api.url("https", "/there")
+    scene.api.answer = lambda request: echo(request) if request.target == "/there" else Answer(301, b"", {"Location": target})
+    ran = curl("-L", scene.api.url("http", "/here"))
+    assert ran.code == 0, ran
+    assert [seen.field("Authorization") for seen in scene.api.requests] == [BEARER, None]
+    assert tap.exchanges[-1].sent.startswith(b"CONNECT ")
 
 
 def test_login_in_the_url_is_replaced(scene, curl):

@@ -2,7 +2,7 @@
 import pytest
 from e2e.support import programs
 from e2e.support.scene import PLACEHOLDER
-from fetchers import PROGRAMS
+from fetchers import PROGRAMS, java_command
 
 
 def run(sandbox, *command):
@@ -24,6 +24,6 @@ def test_node_without_the_switch(kind, scene, gateway, tap, sandbox):
 
 @pytest.mark.parametrize("kind", ("url-connection", "http-client"))
 def test_java_without_properties(kind, scene, gateway, tap, sandbox):
-    ran = run(sandbox, programs.command("java"), "-XX:TieredStopAtLevel=1", PROGRAMS / "Get.java", kind, scene.api.url("http", "/"))
+    ran = run(sandbox, *java_command(kind, [scene.api.url("http", "/")]))
     assert '"error"' in ran.out, ran
     assert tap.exchanges == [] and scene.api.accepted == 0

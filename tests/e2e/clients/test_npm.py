@@ -9,12 +9,12 @@ from e2e.support.scene import BEARER, PLACEHOLDER
 
 
 class Npm:
-    def __init__(self, sandbox, host, scheme):
-        self.sandbox, self.base = sandbox, host.url(scheme)
+    def __init__(self, sandbox, host, scheme, ports=True):
+        self.sandbox, self.base = sandbox, host.url(scheme) if ports else f"{scheme}://{host.name}"
         self.project = sandbox.home / "project"
         self.project.mkdir()
         rc = sandbox.home / "npmrc"
-        rc.write_text(f"@acme:registry={self.base}/\nregistry={self.base}/\n//{host.name}:{host.port}/:_authToken={PLACEHOLDER}\n"
+        rc.write_text(f"@acme:registry={self.base}/\nregistry={self.base}/\n{self.base.partition(':')[2]}/:_authToken={PLACEHOLDER}\n"
                       f"cafile={sandbox.ca}\nfund=false\naudit=false\nupdate-notifier=false\nfetch-retries=0\n")
         self.env = sandbox.environment(npm_config_userconfig=str(rc), npm_config_globalconfig=os.devnull,
                                        npm_config_cache=str(sandbox.home / "cache"))
@@ -36,6 +36,27 @@ def test_install(scheme, scene, gateway, tap, sandbox):
     assert {seen.field("Authorization") for seen in scene.npm.requests} == {login}
     verb = f"CONNECT {scene.npm.name}:" if scheme == "https" else f"GET http://{scene.npm.name}:"
     assert all(exchange.sent.startswith(verb.encode()) for exchange in tap.exchanges)
+
+
+@pytest.mark.parametrize("replace", ("npmjs", "always"))
+def test_tarballs_that_the_registry_names_with_https(replace, scene, gateway, tap, sandbox):
+    """Public registries do: npm asks for them through a tunnel, where no token can be stamped, unless it is
+    told to take the registry of its settings for them too."""
+    if not scene.low_ports:
+        pytest.skip("port 443 cannot be bound here, and no network namespace can be made")
+    npm = Npm(sandbox, scene.npm, "http", ports=False)
+    scene.npm.answer = NpmRegistry(f"https://{scene.npm.name}", (BEARER, f"Bearer {PLACEHOLDER}"))
+    (npm.project / "package.json").write_text('{"name": "app", "version": "1.0.0"}')
+    ran = npm("install", f"--replace-registry-host={replace}", "@acme/widget")
+    plain, tarball = scene.npm.requests
+    assert plain.field("Authorization") == BEARER
+    if replace == "always":
+        assert ran.code == 0, ran
+        assert tap.first_lines()[1].startswith(f"GET http://{scene.npm.name}/@acme/widget/-/")
+        assert tarball.field("Authorization") == BEARER
+    else:  # npm 11.19 even writes an absolute target into the tunnel: whether it is served is up to the server
+        assert tap.first_lines()[1].startswith(f"CONNECT {scene.npm.name}:443 ")
+        assert tarball.field("Authorization") != BEARER
 
 
 def test_publish(scene, gateway, sandbox):
