@@ -3,7 +3,8 @@
 
 #include "base/text.h"
 
-enum { BODY_MAX = 1536, HEAD_MAX = 1024, HOST_SHOWN = 255 };
+/* A host in which every byte becomes \\u00XX still leaves room for the rest. */
+enum { BODY_MAX = 2048, HEAD_MAX = 1024, HOST_SHOWN = 255 };
 
 static const char *phrase(int status)
 {

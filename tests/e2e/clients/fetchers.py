@@ -79,10 +79,14 @@ def build_folder():
 
 @functools.lru_cache(None)
 def go_program():
-    """get.go, built once; Go's build cache is kept between runs."""
+    """get.go, built once; Go's build cache is kept between runs where that can be."""
     made = build_folder() / "get"
     cache = programs.CACHE / "go-build"
-    cache.mkdir(parents=True, exist_ok=True)
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=cache).close()
+    except OSError:
+        cache = build_folder() / "go-build"
     builder = programs.Sandbox(build_folder() / "go-home", "/dev/null", "")
     env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(builder.home), "GOCACHE": str(cache), "GOPROXY": "off",
            "GOTOOLCHAIN": "local", "GO111MODULE": "off", "CGO_ENABLED": "0", "GOMAXPROCS": "2"}

@@ -109,6 +109,7 @@ def test_https_to_a_refused_host(client, scene, gateway, tap, sandbox):
 
 def check_refused_tunnel(client, got, tap):
     told = got.error or f"status {got.status}"
+    print(f"{client.name} says: {told}")
     assert re.search(client.refused_tunnel, told), got
     answered = tap.exchanges[0].answered
     assert answered.startswith(b"HTTP/1.1 403 ") and b"\r\nX-Namzu-Reason: not-allowed\r\n" in answered, answered

@@ -49,6 +49,8 @@ static struct built the_policy(void)
     MUST(gw_image_builder_credential(b, GW_SLICE("llm.acme.test"), &token, &err));
     MUST(gw_image_builder_credential(b, GW_SLICE(".acme.test"), &open, &err));
     MUST(gw_image_builder_credential(b, GW_SLICE("secret.plain.acme.test"), &token, &err));
+    /* To be collected, and then refused by the screen. */
+    MUST(gw_image_builder_credential(b, GW_SLICE("169.254.169.254"), &open, &err));
     add_rules(b);
     return build(b);
 }

@@ -343,8 +343,9 @@ static void the_loop_sleeps_until_the_next_deadline(void **state)
     watch_init(&soon, &world);
     watch_init(&far, &world);
     start(&far, 10 * TURN_MS + 3 * TURN_MS / 4); /* looked at in three quarters of a turn */
+    pass(&world, 0); /* libuv tells no timeout before its first poll */
     int timeout = uv_backend_timeout(&world.loop);
-    if (timeout <= TURN_MS / 2 || timeout > TURN_MS + SLOT_MS) fail_msg("%d", timeout);
+    assert_true(timeout > TURN_MS / 2 && timeout <= TURN_MS + SLOT_MS);
     start(&soon, 1000);
     timeout = uv_backend_timeout(&world.loop);
     assert_true(timeout >= 1000 && timeout <= 1000 + SLOT_MS);
