@@ -586,11 +586,6 @@ static void start_resolving(struct gw_exchange *exchange)
 {
     const struct gw_host *host = &exchange->request.authority.host;
     exchange->step_began = uv_hrtime();
-    if (gw_host_is_localhost(host)) { /* RFC 6761 6.3: never asked of a name server */
-        struct gw_ip_address loopback = { .family = 4, .bytes = { 127, 0, 0, 1 } };
-        screen(exchange, &loopback, 1);
-        return;
-    }
     exchange->lookup.done = on_resolved;
     if (gw_resolver_ask(exchange->proxy->resolver, host, &exchange->lookup))
         take_answer(exchange);

@@ -3,7 +3,7 @@
 
 #include "base/text.h"
 
-/* A host in which every byte becomes \\u00XX still leaves room for the rest. */
+/* A host of which each byte is escaped (six for one, in JSON) leaves room for the rest. */
 enum { BODY_MAX = 2048, HEAD_MAX = 1024, HOST_SHOWN = 255 };
 
 static const char *phrase(int status)
