@@ -14,8 +14,8 @@ static bool is_overhead_fine(const struct gw_body *body, const char *here)
 {
     uint64_t data = body->total - body->total_before;
     uint64_t overhead = body->overhead + ((uint64_t)(here - body->start) - data);
-    return overhead <= gw_limit(body->head->limits, CHUNK_OVERHEAD_BYTES)
-                           + OVERHEAD_FACTOR * body->total;
+    return overhead
+           <= gw_limit(body->head->limits, CHUNK_OVERHEAD_BYTES) + OVERHEAD_FACTOR * body->total;
 }
 
 static int on_chunk_header(llhttp_t *parser)

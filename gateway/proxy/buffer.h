@@ -19,6 +19,8 @@ static inline size_t gw_buffer_length(const struct gw_buffer *buffer)
 }
 static inline struct gw_slice gw_buffer_slice(const struct gw_buffer *buffer)
 {
+    if (buffer->memory == NULL) /* nothing may be added to a null pointer, not even 0 */
+        return (struct gw_slice){ NULL, 0 };
     return (struct gw_slice){ buffer->memory + buffer->start, buffer->end - buffer->start };
 }
 

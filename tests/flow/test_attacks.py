@@ -147,7 +147,7 @@ def test_two_thousand_tunnels(own_gateway, world):
         for client in clients:
             assert client.response("CONNECT").status == 200
         grown = gateway.grown_kib(memory)
-        assert grown < 8000, f"{grown} KiB for 2000 tunnels, half of which wait for a hello"
+        assert grown < 16000, f"{grown} KiB for 2000 tunnels, half of which wait for a hello"
         with Client(gateway.address) as client:
             assert client.ask(get(API + "/meanwhile")).status == 200
         for number in (1, 999, 1999):

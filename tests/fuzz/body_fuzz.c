@@ -1,5 +1,6 @@
 /* tests/fuzz/body_fuzz.c - a chunked body gives the same data, trailers, end and verdict however it
- * was cut. The first two bytes choose a place to cut, the third request or answer and the limits. */
+ * was cut. The first two bytes choose a place to cut, the third request or answer and the limits.
+ */
 #include "gateway/proxy/body.h"
 #include "gateway/proxy/rewrite.h"
 #include "pieces.h"
@@ -77,14 +78,9 @@ static void check_cut(const struct gathered *whole, bool response, struct gw_sli
     gw_check(whole->bad == parts.bad);
     if (!whole->bad) {
         gw_check(whole->complete == parts.complete && whole->used == parts.used);
-        gw_check(gw_slice_equal((struct gw_slice){ whole->data.memory + whole->data.start,
-                                                   gw_buffer_length(&whole->data) },
-                                (struct gw_slice){ parts.data.memory + parts.data.start,
-                                                   gw_buffer_length(&parts.data) }));
-        gw_check(gw_buffer_length(&whole->trailers) == gw_buffer_length(&parts.trailers));
-        if (gw_buffer_length(&whole->trailers) > 0)
-            gw_check(gw_slice_equal(gw_buffer_slice(&whole->trailers),
-                                    gw_buffer_slice(&parts.trailers)));
+        gw_check(gw_slice_equal(gw_buffer_slice(&whole->data), gw_buffer_slice(&parts.data)));
+        gw_check(
+            gw_slice_equal(gw_buffer_slice(&whole->trailers), gw_buffer_slice(&parts.trailers)));
     }
     gathered_free(&parts);
 }

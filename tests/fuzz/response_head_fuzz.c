@@ -1,7 +1,7 @@
 /* tests/fuzz/response_head_fuzz.c - bytes of an upstream, all the way to the client's head.
  * The first two bytes choose a place to cut, the third the request that is answered and the limits.
- * However the bytes come, the verdict and what the client gets are the same; that parses again, ends
- * where the body that we send with it ends, and holds no stamped value. */
+ * However the bytes come, the verdict and what the client gets are the same; that parses again,
+ * ends where the body that we send with it ends, and holds no stamped value. */
 #include "gateway/proxy/rewrite.h"
 #include "pieces.h"
 
@@ -172,7 +172,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         rewrite(&whole, &request, close, &out);
         check_sent(&whole, &request, close, gw_buffer_slice(&out));
     }
-    struct gw_slice sent = { out.memory, gw_buffer_length(&out) };
+    struct gw_slice sent = gw_buffer_slice(&out);
     check_cut(&whole, &request, close, bytes, cut % bytes.length, sent);
     if (bytes.length <= 1024)
         check_cut(&whole, &request, close, bytes, CUT_EVERYWHERE, sent);

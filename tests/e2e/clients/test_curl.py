@@ -2,6 +2,7 @@
 import hashlib
 import json
 import os
+import time
 
 import pytest
 from e2e.support import programs
@@ -12,6 +13,12 @@ from e2e.support.service import Answer, echo
 @pytest.fixture
 def curl(sandbox):
     return lambda *arguments, **more: sandbox.run(programs.command("curl"), "-sS", "--max-time", "20", *arguments, **more)
+
+
+def wait_until(true, seconds=3):
+    deadline = time.monotonic() + seconds
+    while not true() and time.monotonic() < deadline:
+        time.sleep(0.01)
 
 
 def upload(host, curl, sandbox, *options, stdin=None, size=2 << 20):
@@ -90,6 +97,17 @@ def test_redirect_to_https_leads_into_a_tunnel(scene, tap, curl):
     assert ran.code == 0, ran
     assert [seen.field("Authorization") for seen in scene.api.requests] == [BEARER, None]
     assert tap.exchanges[-1].sent.startswith(b"CONNECT ")
+
+
+def test_plain_bytes_in_an_opaque_tunnel_do_not_leave(scene, gateway, curl):
+    """A port that is not in plain_ports: with `sni: match` the key never travels in clear."""
+    mark = gateway.mark()
+    ran = curl("-p", "-H", f"Authorization: Bearer {PLACEHOLDER}", scene.api.url("http", "/x"))
+    assert ran.code != 0, ran
+    gateway.wait_for_audit(lambda record: "not-tls" in record.values(), since=mark)
+    wait_until(lambda: len(scene.api.errors) == scene.api.accepted)
+    # A TLS server says HTTP_REQUEST of bytes that are plain HTTP; here it only saw the connection end.
+    assert scene.api.requests == [] and "HTTP_REQUEST" not in repr(scene.api.errors)
 
 
 def test_login_in_the_url_is_replaced(scene, curl):

@@ -99,7 +99,9 @@ def run(case, gateway, world):
     check_seen(case, world, len(outcomes))
     check_echo(case, world, len(outcomes))
     if case.asked is not None:
-        assert world.dns.asked() <= case.asked, f"{case.id}: the resolver was asked for {world.dns.asked()}"
+        # A name of an earlier test may still be on its way; those of this one are looked at.
+        asked = {name for name in world.dns.asked() if name.encode() in case.sends.lower()}
+        assert asked <= case.asked, f"{case.id}: the resolver was asked for {asked}"
 
 
 def check_outcome(case, outcome):

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -58,7 +59,10 @@ static bool becomes_nobody_in_particular(void *argument)
 {
     const struct gw_confinement how = { .change_user = true, .uid = UID, .gid = UID };
     struct gw_error err = GW_ERROR_NONE;
+    const gid_t groups[] = { 1, 2 };
     (void)argument;
+    if (setgroups(GW_COUNT(groups), groups) != 0)
+        return false;
     if (!gw_confine(&how, &err)) {
         fprintf(stderr, "%s\n", err.text);
         return false;
@@ -84,6 +88,7 @@ static bool keeps_its_uid(void *argument)
     (void)argument;
     if (geteuid() == 0 && setresuid(UID, UID, UID) != 0)
         return false;
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* as after exec */
     uid_t before = getuid();
     return gw_confine(&how, &err) && has_nothing_left() && getuid() == before;
 }

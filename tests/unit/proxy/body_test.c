@@ -13,7 +13,10 @@
 #include "gateway/proxy/body.h"
 #include "message.h"
 
-#define BYTES(text) { "" text, sizeof(text) - 1 }
+#define BYTES(text)               \
+    {                             \
+        "" text, sizeof(text) - 1 \
+    }
 
 static const struct gw_slice heads[] = {
     BYTES("POST http://a.test/ HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\n\r\n"),
@@ -135,7 +138,8 @@ static void expect_chunked(const struct row *rows, size_t count)
         struct gw_slice bytes = rows[i].bytes;
         for (size_t h = 0; h < GW_COUNT(heads); h++) {
             for (size_t cut = 0; cut < bytes.length; cut++)
-                expect_body(heads[h], GW_BODY_CHUNKED, 0, bytes, cut, rows[i].expected, rows[i].why);
+                expect_body(heads[h], GW_BODY_CHUNKED, 0, bytes, cut, rows[i].expected,
+                            rows[i].why);
             expect_body(heads[h], GW_BODY_CHUNKED, 0, bytes, CUT_EVERYWHERE, rows[i].expected,
                         rows[i].why);
         }
@@ -432,8 +436,8 @@ static void a_length_is_counted(void **state)
     };
     for (size_t i = 0; i < GW_COUNT(rows); i++) {
         for (size_t cut = 0; cut < rows[i].bytes.length; cut++)
-            expect_body(heads[0], rows[i].kind, rows[i].length, rows[i].bytes, cut, rows[i].expected,
-                        rows[i].why);
+            expect_body(heads[0], rows[i].kind, rows[i].length, rows[i].bytes, cut,
+                        rows[i].expected, rows[i].why);
         expect_body(heads[0], rows[i].kind, rows[i].length, rows[i].bytes, CUT_EVERYWHERE,
                     rows[i].expected, rows[i].why);
     }
@@ -459,8 +463,8 @@ static void a_chunked_body_follows_any_head(void **state)
         for (unsigned turn = 0; turn < 2; turn++)
             expect_body(others[i], GW_BODY_CHUNKED, 0,
                         GW_SLICE("5\r\nhello\r\n0\r\nX: 1\r\n\r\nrest"),
-                        turn == 0 ? 0 : CUT_EVERYWHERE,
-                        "whole 'hello' trailers 'X: 1\r\n' and 4", others[i].data);
+                        turn == 0 ? 0 : CUT_EVERYWHERE, "whole 'hello' trailers 'X: 1\r\n' and 4",
+                        others[i].data);
 }
 
 int main(void)

@@ -116,10 +116,8 @@ static void any_mix_keeps_the_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_quiet_buffer_holds_nothing),
-        cmocka_unit_test(bytes_leave_in_order),
-        cmocka_unit_test(reserved_room_can_be_written),
-        cmocka_unit_test(used_room_is_used_again),
+        cmocka_unit_test(a_quiet_buffer_holds_nothing), cmocka_unit_test(bytes_leave_in_order),
+        cmocka_unit_test(reserved_room_can_be_written), cmocka_unit_test(used_room_is_used_again),
         cmocka_unit_test(any_mix_keeps_the_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,8 +102,7 @@ static void a_value_is_held_until_the_last_reference(void **state)
 {
     (void)state;
     char value[] = "Bearer abcdef", bare[] = "abcdef";
-    struct gw_credential *credential =
-        gw_credential_new(7, gw_slice_of(value), gw_slice_of(bare));
+    struct gw_credential *credential = gw_credential_new(7, gw_slice_of(value), gw_slice_of(bare));
     assert_non_null(credential);
     memset(value, 0, sizeof value);
     memset(bare, 0, sizeof bare);

@@ -48,7 +48,10 @@ struct row {
     const char *why;
 };
 
-#define BYTES(text) { "" text, sizeof(text) - 1 }
+#define BYTES(text)               \
+    {                             \
+        "" text, sizeof(text) - 1 \
+    }
 
 static void expect_rows(bool response, const struct row *rows, size_t count)
 {
@@ -181,9 +184,15 @@ static void malformed_fields_are_refused(void **state)
     static const struct row rows[] = {
         { BYTES(LINE "X-Tag: a\0b\r\n\r\n"), "bad: bad-request", "SYN-01, P54: NUL" },
         { BYTES(LINE "Host: a.test\0.evil.test\r\n\r\n"), "bad: bad-request", "SYN-01: NUL" },
-        { BYTES(LINE "X-Tag: a\x0b" "b\r\n\r\n"), "bad: bad-request", "SYN-01: VT" },
-        { BYTES(LINE "X-Tag: a\x7f" "b\r\n\r\n"), "bad: bad-request", "SYN-01: DEL" },
-        { BYTES(LINE "X-Tag: a\x1b" "b\r\n\r\n"), "bad: bad-request", "SYN-01: ESC" },
+        { BYTES(LINE "X-Tag: a\x0b"
+                     "b\r\n\r\n"),
+          "bad: bad-request", "SYN-01: VT" },
+        { BYTES(LINE "X-Tag: a\x7f"
+                     "b\r\n\r\n"),
+          "bad: bad-request", "SYN-01: DEL" },
+        { BYTES(LINE "X-Tag: a\x1b"
+                     "b\r\n\r\n"),
+          "bad: bad-request", "SYN-01: ESC" },
         { BYTES(LINE ": x\r\n\r\n"), "bad: bad-request", "SYN-02: no name" },
         { BYTES(LINE "Transfer-Encoding : chunked\r\n\r\n"), "bad: bad-request", "SYN-02" },
         { BYTES(LINE "Content-Length : 5\r\n\r\n"), "bad: bad-request", "P51" },
@@ -261,7 +270,8 @@ static enum gw_reason reason_of(bool response, struct gw_slice bytes, size_t cut
     return reason;
 }
 
-/* Cut wherever it could matter: the answer is the same, and comes with the byte that is too much. */
+/* Cut wherever it could matter: the answer is the same, and comes with the byte that is too much.
+ */
 static void expect_reason(bool response, struct gw_slice bytes, enum gw_reason expected,
                           size_t at_most, const struct gw_limits *limits, const char *why)
 {
@@ -486,9 +496,15 @@ static void names_are_known_in_any_case(void **state)
     assert_false(gw_field_is_hop_by_hop(GW_FIELD_OTHER));
     assert_false(gw_field_is_hop_by_hop(GW_FIELD_HOST));
     /* egress 3.4: removed whatever Connection says */
-    static const char *const hop[] = { "proxy-authorization", "proxy-connection", "connection",
-                                       "keep-alive",          "te",               "upgrade",
-                                       "transfer-encoding",   "http2-settings",   "proxy-authenticate",
+    static const char *const hop[] = { "proxy-authorization",
+                                       "proxy-connection",
+                                       "connection",
+                                       "keep-alive",
+                                       "te",
+                                       "upgrade",
+                                       "transfer-encoding",
+                                       "http2-settings",
+                                       "proxy-authenticate",
                                        "proxy-authentication-info" };
     for (size_t i = 0; i < GW_COUNT(hop); i++)
         if (!gw_field_is_hop_by_hop(gw_field_id(gw_slice_of(hop[i]))))

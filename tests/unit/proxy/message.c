@@ -30,9 +30,9 @@ void message_read(struct message *message, bool response, struct gw_slice bytes,
     message->text = NULL;
     message->needed = 0;
     while (message->result == GW_HEAD_MORE && message->needed < bytes.length) {
-        size_t end = cut == CUT_EVERYWHERE          ? message->needed + 1
+        size_t end = cut == CUT_EVERYWHERE   ? message->needed + 1
                      : message->needed < cut ? cut
-                                                    : bytes.length;
+                                             : bytes.length;
         char *text = copy_of((struct gw_slice){ bytes.data, end });
         message->result = gw_http_head_feed(&message->head, (struct gw_slice){ text, end });
         free(message->text);

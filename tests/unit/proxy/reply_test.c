@@ -166,10 +166,10 @@ static void every_reason_has_its_answer(void **state)
         answered++;
     }
     assert_true(answered > 30);
-#define GW_ADDRESS_KIND(name, text, lift)                                                 \
-    if (GW_KIND_##name != GW_KIND_GLOBAL) {                                               \
-        check_reason((struct gw_refusal){ GW_REASON_LITERAL, GW_KIND_##name });           \
-        check_reason((struct gw_refusal){ GW_REASON_RESOLVED, GW_KIND_##name });          \
+#define GW_ADDRESS_KIND(name, text, lift)                                        \
+    if (GW_KIND_##name != GW_KIND_GLOBAL) {                                      \
+        check_reason((struct gw_refusal){ GW_REASON_LITERAL, GW_KIND_##name });  \
+        check_reason((struct gw_refusal){ GW_REASON_RESOLVED, GW_KIND_##name }); \
     }
     GW_ADDRESS_KINDS(GW_ADDRESS_KIND)
 #undef GW_ADDRESS_KIND
@@ -246,9 +246,13 @@ static void a_host_is_shown_as_it_would_be_written(void **state)
         const char *text, *json;
     } rows[] = {
         { { "api.acme.test", 13 }, 0, "namzu-gw: api.acme.test: ", "\"host\":\"api.acme.test\"}}" },
-        { { "2001:db8::5", 11 }, 443, "namzu-gw: [2001:db8::5]:443: ",
+        { { "2001:db8::5", 11 },
+          443,
+          "namzu-gw: [2001:db8::5]:443: ",
           "\"host\":\"2001:db8::5\",\"port\":443}}" },
-        { { "192.0.2.7", 9 }, 65535, "namzu-gw: 192.0.2.7:65535: ",
+        { { "192.0.2.7", 9 },
+          65535,
+          "namzu-gw: 192.0.2.7:65535: ",
           "\"host\":\"192.0.2.7\",\"port\":65535}}" },
         { { NULL, 0 }, 0, "namzu-gw: the host", "allowlist\"}}" },
     };

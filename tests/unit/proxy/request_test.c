@@ -23,7 +23,10 @@ struct row {
     const char *why;
 };
 
-#define BYTES(text) { "" text, sizeof(text) - 1 }
+#define BYTES(text)               \
+    {                             \
+        "" text, sizeof(text) - 1 \
+    }
 
 /* What a row's test looks at, as text. */
 typedef void print_function(const struct asked *asked, FILE *to);
@@ -78,8 +81,8 @@ static void the_target_wins_over_host(void **state)
           "absolute api.acme.test /a", "HOST-07, P18" },
         { BYTES("GET http://API.Acme.Test./v1 HTTP/1.1\r\nHost: API.Acme.Test.\r\n\r\n"),
           "absolute api.acme.test /v1", "HOST-01: one canonical form" },
-        { BYTES("GET HTTP://a.test/z HTTP/1.1\r\nHost: ok.example\r\n\r\n"),
-          "absolute a.test /z", "P21: the scheme in any case" },
+        { BYTES("GET HTTP://a.test/z HTTP/1.1\r\nHost: ok.example\r\n\r\n"), "absolute a.test /z",
+          "P21: the scheme in any case" },
         { BYTES("GET https://a.test/z HTTP/1.1\r\nHost: a.test\r\n\r\n"),
           "absolute https a.test /z", "https" },
         { BYTES("GET http://a.test:8443/z HTTP/1.1\r\nHost: a.test\r\n\r\n"),
@@ -110,8 +113,8 @@ static void the_target_wins_over_host(void **state)
           "authority evil.test:443 ", "CONN-03: the authority alone decides" },
         { BYTES("CONNECT a.test:443 HTTP/1.1\r\nHost: \r\n\r\n"), "authority a.test:443 ",
           "CONN-03: whatever Host says" },
-        { BYTES("CONNECT OK.EXAMPLE.:443 HTTP/1.1\r\nHost: x\r\n\r\n"),
-          "authority ok.example:443 ", "K16" },
+        { BYTES("CONNECT OK.EXAMPLE.:443 HTTP/1.1\r\nHost: x\r\n\r\n"), "authority ok.example:443 ",
+          "K16" },
         { BYTES("CONNECT [::1]:443 HTTP/1.1\r\nHost: x\r\n\r\n"), "authority [::1]:443 ", "K11" },
     };
     expect_rows(rows, GW_COUNT(rows), print_target);
@@ -257,7 +260,8 @@ static void a_body_ends_at_one_place_or_is_refused(void **state)
         { BYTES(POST "Content-Length: \xb2\r\n\r\n"), "bad-request", "FRAME-15" },
         { BYTES(POST "Content-Length: 3, 3\r\n\r\n"), "bad-request", "FRAME-03" },
         { BYTES(POST "Content-Length: 3, 30\r\n\r\n"), "bad-request", "FRAME-03" },
-        { BYTES(POST "Content-Length: 3\r\nContent-Length: 30\r\n\r\n"), "bad-request", "FRAME-03" },
+        { BYTES(POST "Content-Length: 3\r\nContent-Length: 30\r\n\r\n"), "bad-request",
+          "FRAME-03" },
         { BYTES(POST "Content-Length: 3\r\nContent-Length: 3\r\n\r\n"), "bad-request",
           "FRAME-03: twice the same" },
         { BYTES(POST "Transfer-Encoding: chunked\r\n\r\n"), "chunked", "chunked" },
@@ -330,7 +334,8 @@ static void the_connection_stays_or_ends(void **state)
         { BYTES(GET "Proxy-Connection: keep-alive\r\nConnection: close\r\n\r\n"), "ends", "both" },
         { BYTES(GET_1_0 "\r\n"), "ends", "1.0" },
         { BYTES(GET_1_0 "Connection: keep-alive\r\n\r\n"), "stays", "1.0 that asks" },
-        { BYTES(GET_1_0 "Connection: Keep-Alive, close\r\n\r\n"), "ends", "1.0 that asks for both" },
+        { BYTES(GET_1_0 "Connection: Keep-Alive, close\r\n\r\n"), "ends",
+          "1.0 that asks for both" },
         { BYTES(GET_1_0 "Proxy-Connection: Keep-Alive\r\n\r\n"), "stays", "by the old name" },
         { BYTES(GET_1_0 "Keep-Alive: 300\r\n\r\n"), "ends", "that field alone says nothing" },
     };
@@ -362,8 +367,8 @@ static void fields_that_connection_names_are_marked(void **state)
         { BYTES(GET "Proxy-Connection: X-Drop\r\nX-Drop: 1\r\n\r\n"), "X-Drop ", "the old name" },
         { BYTES(GET "Connection: Connection, Connection, close\r\n\r\n"), "Connection ",
           "HOP-02: itself" },
-        { BYTES(GET "Proxy-Connection: Proxy-Connection, Connection\r\n\r\n"),
-          "Proxy-Connection ", "HOP-02" },
+        { BYTES(GET "Proxy-Connection: Proxy-Connection, Connection\r\n\r\n"), "Proxy-Connection ",
+          "HOP-02" },
         { BYTES(GET "Connection: ,,, ,\r\n\r\n"), "", "HOP-02: nothing" },
         { BYTES(GET "Connection: X-Dro\r\nX-Drop: 1\r\n\r\n"), "", "a prefix is another name" },
         { BYTES(GET "Connection: \"X-Drop\"\r\nX-Drop: 1\r\n\r\n"), "", "not a token" },

@@ -13,7 +13,10 @@
 #include "gateway/proxy/rewrite.h"
 #include "message.h"
 
-#define BYTES(text) { "" text, sizeof(text) - 1 }
+#define BYTES(text)               \
+    {                             \
+        "" text, sizeof(text) - 1 \
+    }
 #define HOST "Host: llm.acme.test\r\n"
 #define VIA "Via: 1.1 " OWN_VIA "\r\n"
 #define SECRET "Bearer REAL-KEY-0123"
@@ -108,8 +111,7 @@ static void a_request_is_written_anew(void **state)
     static const struct request_row rows[] = {
         { BYTES("GET http://a.test/x?y HTTP/1.1\r\nHost: evil.test\r\nX-Keep:1\r\naCCEPT: */*\r\n"
                 "\r\n"),
-          true, 443,
-          "GET /x?y HTTP/1.1\r\nHost: a.test\r\nX-Keep: 1\r\naCCEPT: */*\r\n" VIA "\r\n",
+          true, 443, "GET /x?y HTTP/1.1\r\nHost: a.test\r\nX-Keep: 1\r\naCCEPT: */*\r\n" VIA "\r\n",
           "HOST-07: Host is rebuilt; other fields keep order, spelling, value" },
         { BYTES("GET http://A.Test./ HTTP/1.1\r\nHost: A.Test.\r\n\r\n"), true, 443,
           "GET / HTTP/1.1\r\nHost: a.test\r\n" VIA "\r\n", "HOST-01: canonical" },
@@ -125,8 +127,7 @@ static void a_request_is_written_anew(void **state)
           "GET /x HTTP/1.1\r\nHost: [2001:db8::5]:8080\r\n" VIA "\r\n", "and a port" },
         { BYTES("POST http://a.test:80/v1 HTTP/1.1\r\nHost: a.test:80\r\nContent-Length: 2\r\n"
                 "\r\n{}"),
-          true, 443,
-          "POST /v1 HTTP/1.1\r\nHost: a.test\r\n" VIA "Content-Length: 2\r\n\r\n",
+          true, 443, "POST /v1 HTTP/1.1\r\nHost: a.test\r\n" VIA "Content-Length: 2\r\n\r\n",
           "CRED-06: :80 upgraded is 443, which is not written" },
         { BYTES("GET http://a.test:8443/v1 HTTP/1.1\r\nHost: a.test:8443\r\n\r\n"), true, 8443,
           "GET /v1 HTTP/1.1\r\nHost: a.test:8443\r\n" VIA "\r\n", "CRED-06: another port is" },
@@ -175,8 +176,7 @@ static void framing_is_our_own(void **state)
           "a length is written from the number" },
         { BYTES("POST http://a.test/ HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: CHUNKED \r\n"
                 "\r\n"),
-          true, 443,
-          "POST / HTTP/1.1\r\nHost: a.test\r\n" VIA "Transfer-Encoding: chunked\r\n\r\n",
+          true, 443, "POST / HTTP/1.1\r\nHost: a.test\r\n" VIA "Transfer-Encoding: chunked\r\n\r\n",
           "FRAME-02: the received line is never copied" },
         { BYTES("POST http://a.test/ HTTP/1.1\r\nHost: a.test\r\nTrailer: X-Sum\r\n"
                 "Transfer-Encoding: chunked\r\n\r\n"),
@@ -209,8 +209,9 @@ static void hop_by_hop_fields_stay_here(void **state)
                 "TE: gzip\r\nUpgrade: foo\r\nX-Keep: 1\r\n\r\n"),
           true, 443, "GET / HTTP/1.1\r\nHost: a.test\r\nX-Keep: 1\r\n" VIA "\r\n",
           "HOP-01, P43, P44" },
-        { BYTES("GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nConnection: Connection, Connection, "
-                "close\r\nProxy-Connection: Proxy-Connection, Connection\r\n\r\n"),
+        { BYTES(
+              "GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nConnection: Connection, Connection, "
+              "close\r\nProxy-Connection: Proxy-Connection, Connection\r\n\r\n"),
           true, 443, "GET / HTTP/1.1\r\nHost: a.test\r\n" VIA "\r\n", "HOP-02" },
         { BYTES("GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nConnection: ,,, ,\r\n\r\n"), true,
           443, "GET / HTTP/1.1\r\nHost: a.test\r\n" VIA "\r\n", "HOP-02" },
@@ -232,8 +233,7 @@ static void hop_by_hop_fields_stay_here(void **state)
           "HOP-03: what we write cannot be named away" },
         { BYTES("POST http://a.test/ HTTP/1.1\r\nHost: a.test\r\nConnection: Transfer-Encoding, "
                 "Trailer\r\nTransfer-Encoding: chunked\r\nTrailer: X\r\n\r\n"),
-          true, 443,
-          "POST / HTTP/1.1\r\nHost: a.test\r\n" VIA "Transfer-Encoding: chunked\r\n\r\n",
+          true, 443, "POST / HTTP/1.1\r\nHost: a.test\r\n" VIA "Transfer-Encoding: chunked\r\n\r\n",
           "HOP-03: nor framing" },
     };
     expect_requests(rows, GW_COUNT(rows), no_stamps);
@@ -270,10 +270,9 @@ static void a_websocket_handshake_goes_on(void **state)
           "GET /sock HTTP/1.1\r\n" HOST WS_KEY VIA
           "Connection: Upgrade\r\nUpgrade: websocket\r\nauthorization: " SECRET "\r\n\r\n",
           "UPG-01, UPG-07, HOP-04" },
-        { BYTES("GET http://llm.acme.test/sock HTTP/1.1\r\n" HOST
-                "Upgrade: websocket\r\n" WS_KEY "\r\n"),
-          true, 443,
-          "GET /sock HTTP/1.1\r\n" HOST WS_KEY VIA "authorization: " SECRET "\r\n\r\n",
+        { BYTES("GET http://llm.acme.test/sock HTTP/1.1\r\n" HOST "Upgrade: websocket\r\n" WS_KEY
+                "\r\n"),
+          true, 443, "GET /sock HTTP/1.1\r\n" HOST WS_KEY VIA "authorization: " SECRET "\r\n\r\n",
           "UPG-03: both fields are dropped" },
     };
     expect_requests(rows, GW_COUNT(rows), authorization);
@@ -331,7 +330,7 @@ static void the_secret_comes_last(void **state)
 #define HEAD "HEAD http://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n"
 #define GET_1_0 "GET http://a.test/ HTTP/1.0\r\n\r\n"
 #define GET_1_0_STAYS "GET http://a.test/ HTTP/1.0\r\nConnection: keep-alive\r\n\r\n"
-#define WEBSOCKET \
+#define WEBSOCKET                                                            \
     "GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nConnection: Upgrade\r\n" \
     "Upgrade: websocket\r\n" WS_KEY "\r\n"
 
@@ -370,8 +369,8 @@ static void print_response(const struct answered *answered, char *out, size_t ro
         snprintf(out, room, "%s", gw_reason_code(answered->reason));
     else
         snprintf(out, room, "%u %s %llu %s%s", response->status, kinds[response->body],
-                 (unsigned long long)response->body_length,
-                 response->keep_alive ? "stays" : "ends", response->websocket ? " ws" : "");
+                 (unsigned long long)response->body_length, response->keep_alive ? "stays" : "ends",
+                 response->websocket ? " ws" : "");
 }
 
 #define OK "HTTP/1.1 200 OK\r\n"
@@ -459,8 +458,9 @@ static void an_answer_ends_at_one_place_or_is_refused(void **state)
           BAD, "two lines" },
         { WEBSOCKET, BYTES("HTTP/1.1 426 Upgrade Required\r\nContent-Length: 2\r\n\r\n"),
           "426 length 2 stays", "UPG-02: an ordinary answer" },
-        { WEBSOCKET, BYTES(OK "Content-Length: 2\r\nUpgrade: websocket\r\nConnection: upgrade\r\n"
-                              "\r\n"),
+        { WEBSOCKET,
+          BYTES(OK "Content-Length: 2\r\nUpgrade: websocket\r\nConnection: upgrade\r\n"
+                   "\r\n"),
           "200 length 2 stays", "UPG-02: not on intent" },
     };
     for (size_t i = 0; i < GW_COUNT(rows); i++) {
@@ -498,10 +498,9 @@ static void expect_responses(const struct response_row *rows, size_t count,
             fail_msg("%s: %s", rows[i].why, gw_reason_code(answered.reason));
         /* What is in the buffer already is another answer's. */
         assert_true(gw_buffer_append(&out, GW_SLICE("REAL-KEY-0123")));
-        assert_true(gw_rewrite_response(&answered.message.head, answered.message.text,
-                                        &answered.asked.request, &answered.response,
-                                        rows[i].framing, rows[i].close, stamps.stamp, stamps.count,
-                                        &out));
+        assert_true(gw_rewrite_response(
+            &answered.message.head, answered.message.text, &answered.asked.request,
+            &answered.response, rows[i].framing, rows[i].close, stamps.stamp, stamps.count, &out));
         gw_buffer_consume(&out, 3);
         char *got = buffer_text(&out);
         if (strncmp(got, "L-KEY-0123", 10) != 0)
@@ -518,7 +517,8 @@ static void an_answer_is_written_anew(void **state)
 {
     (void)state;
     static const struct response_row rows[] = {
-        { GET, BYTES(OK "Content-Length: 15\r\nX-Keep: 1\r\nSet-Cookie: a\r\nset-cookie: b\r\n\r\n"),
+        { GET,
+          BYTES(OK "Content-Length: 15\r\nX-Keep: 1\r\nSet-Cookie: a\r\nset-cookie: b\r\n\r\n"),
           GW_FRAMING_LENGTH, false,
           OK "Content-Length: 15\r\nX-Keep: 1\r\nSet-Cookie: a\r\nset-cookie: b\r\n\r\n",
           "RESP-16: the length is kept" },
@@ -530,13 +530,15 @@ static void an_answer_is_written_anew(void **state)
           true, OK "Connection: close\r\n\r\n", "RESP-09, P75" },
         { GET_1_0_STAYS, BYTES(OK "Content-Length: 2\r\n\r\n"), GW_FRAMING_LENGTH, false,
           OK "Content-Length: 2\r\nConnection: keep-alive\r\n\r\n", "1.0 that stays is told so" },
-        { GET, BYTES(OK "Connection: close, X-Foo\r\nX-Foo: 1\r\nKeep-Alive: timeout=9\r\n"
-                        "Proxy-Connection: close\r\nProxy-Authenticate: Basic realm=\"x\"\r\n"
-                        "Proxy-Authentication-Info: x\r\nUpgrade: h2c\r\nTE: x\r\n"
-                        "Content-Length: 2\r\n\r\n"),
+        { GET,
+          BYTES(OK "Connection: close, X-Foo\r\nX-Foo: 1\r\nKeep-Alive: timeout=9\r\n"
+                   "Proxy-Connection: close\r\nProxy-Authenticate: Basic realm=\"x\"\r\n"
+                   "Proxy-Authentication-Info: x\r\nUpgrade: h2c\r\nTE: x\r\n"
+                   "Content-Length: 2\r\n\r\n"),
           GW_FRAMING_LENGTH, false, OK "Content-Length: 2\r\n\r\n", "HOP-07, P46" },
         { GET, BYTES(OK "Connection: Content-Length\r\nContent-Length: 2\r\n\r\n"),
-          GW_FRAMING_LENGTH, false, OK "Content-Length: 2\r\n\r\n", "framing cannot be named away" },
+          GW_FRAMING_LENGTH, false, OK "Content-Length: 2\r\n\r\n",
+          "framing cannot be named away" },
         { GET, BYTES(OK "Content-Length: 2\r\n\r\n"), GW_FRAMING_LENGTH, true,
           OK "Content-Length: 2\r\nConnection: close\r\n\r\n", "the last answer" },
         { GET, BYTES("HTTP/1.0 200 Fine\r\nContent-Length: 2\r\n\r\n"), GW_FRAMING_LENGTH, false,
@@ -547,8 +549,9 @@ static void an_answer_is_written_anew(void **state)
           false, OK "Trailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n", "design 14.8" },
         { GET, BYTES(OK "Trailer: X-Sum\r\n\r\n"), GW_FRAMING_CHUNKED, false,
           OK "Transfer-Encoding: chunked\r\n\r\n", "no trailers without chunks" },
-        { GET, BYTES("HTTP/1.1 307 Temporary Redirect\r\nLocation: https://blobs.evil.test/x?sig=1"
-                     "\r\nContent-Length: 0\r\n\r\n"),
+        { GET,
+          BYTES("HTTP/1.1 307 Temporary Redirect\r\nLocation: https://blobs.evil.test/x?sig=1"
+                "\r\nContent-Length: 0\r\n\r\n"),
           GW_FRAMING_NONE, false,
           "HTTP/1.1 307 Temporary Redirect\r\nLocation: https://blobs.evil.test/x?sig=1\r\n"
           "Content-Length: 0\r\n\r\n",
@@ -572,8 +575,9 @@ static void an_answer_without_a_body_tells_no_wrong_length(void **state)
           GW_FRAMING_NONE, false, "HTTP/1.1 204 No Content\r\n\r\n", "RESP-02" },
         { GET, BYTES("HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n"), GW_FRAMING_NONE,
           false, "HTTP/1.1 204 No Content\r\n\r\n", "RESP-02: RFC 9110 8.6" },
-        { GET, BYTES("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\nContent-Length: 3\r\n"
-                     "Connection: x\r\nX: 1\r\n\r\n"),
+        { GET,
+          BYTES("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\nContent-Length: 3\r\n"
+                "Connection: x\r\nX: 1\r\n\r\n"),
           GW_FRAMING_NONE, false, "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", "RESP-03" },
         { GET_1_0_STAYS, BYTES("HTTP/1.1 103 Early Hints\r\n\r\n"), GW_FRAMING_NONE, false,
           "HTTP/1.1 103 Early Hints\r\n\r\n", "interim: nothing about the connection" },
@@ -593,8 +597,9 @@ static void a_valid_101_goes_on(void **state)
           SWITCH "Sec-WebSocket-Accept: abc=\r\nSec-WebSocket-Protocol: chat\r\n"
                  "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n",
           "UPG-01" },
-        { WEBSOCKET, BYTES("HTTP/1.1 426 Upgrade Required\r\nUpgrade: websocket\r\n"
-                           "Connection: upgrade\r\nContent-Length: 2\r\n\r\n"),
+        { WEBSOCKET,
+          BYTES("HTTP/1.1 426 Upgrade Required\r\nUpgrade: websocket\r\n"
+                "Connection: upgrade\r\nContent-Length: 2\r\n\r\n"),
           GW_FRAMING_LENGTH, false, "HTTP/1.1 426 Upgrade Required\r\nContent-Length: 2\r\n\r\n",
           "UPG-02" },
     };
@@ -605,16 +610,18 @@ static void a_stamped_value_never_comes_back(void **state)
 {
     (void)state;
     static const struct response_row rows[] = {
-        { GET, BYTES(OK "X-Echo: authorization=" SECRET ";\r\nX-Two: REAL-KEY-0123REAL-KEY-0123\r\n"
-                        "Location: /?key=k-98765\r\nX-Other: REAL-KEY-012\r\nContent-Length: 2\r\n"
-                        "\r\n"),
+        { GET,
+          BYTES(OK "X-Echo: authorization=" SECRET ";\r\nX-Two: REAL-KEY-0123REAL-KEY-0123\r\n"
+                   "Location: /?key=k-98765\r\nX-Other: REAL-KEY-012\r\nContent-Length: 2\r\n"
+                   "\r\n"),
           GW_FRAMING_LENGTH, false,
           OK "X-Echo: authorization=********************;\r\nX-Two: **************************\r\n"
              "Location: /?key=*******\r\nX-Other: REAL-KEY-012\r\nContent-Length: 2\r\n\r\n",
           "CRED-14, C16" },
         { GET, BYTES("HTTP/1.1 200 REAL-KEY-0123\r\nk-98765: 1\r\nContent-Length: 2\r\n\r\n"),
-          GW_FRAMING_LENGTH, false, "HTTP/1.1 200 *************\r\n*******: 1\r\n"
-                                    "Content-Length: 2\r\n\r\n",
+          GW_FRAMING_LENGTH, false,
+          "HTTP/1.1 200 *************\r\n*******: 1\r\n"
+          "Content-Length: 2\r\n\r\n",
           "C16: nor in the phrase or a name" },
         { GET, BYTES("HTTP/1.1 103 Early Hints\r\nLink: <" SECRET ">\r\n\r\n"), GW_FRAMING_NONE,
           false, "HTTP/1.1 103 Early Hints\r\nLink: <********************>\r\n\r\n",
@@ -630,14 +637,14 @@ static void trailers_that_change_the_message_stay_here(void **state)
     (void)state;
     /* RFC 9110 6.5.1: framing, routing, authentication, and what says how content is read */
     static const char *const refused[] = {
-        "Transfer-Encoding", "content-length", "Host",         "TE",
-        "Trailer",           "Connection",     "Keep-Alive",   "Proxy-Authorization",
-        "Upgrade",           "Max-Forwards",   "Expect",       "Proxy-Authenticate",
-        "Authorization",     "AUTHORIZATION",  "Set-Cookie",   "Cookie",
-        "Content-Type",      "Content-Encoding", "Content-Range", "Cache-Control",
+        "Transfer-Encoding", "content-length",   "Host",           "TE",
+        "Trailer",           "Connection",       "Keep-Alive",     "Proxy-Authorization",
+        "Upgrade",           "Max-Forwards",     "Expect",         "Proxy-Authenticate",
+        "Authorization",     "AUTHORIZATION",    "Set-Cookie",     "Cookie",
+        "Content-Type",      "Content-Encoding", "Content-Range",  "Cache-Control",
         "Location",          "Proxy-Connection", "HTTP2-Settings", "Via",
     };
-    static const char *const kept[] = { "X-Sum",  "Digest", "Content-Digest", "grpc-status",
+    static const char *const kept[] = { "X-Sum",   "Digest", "Content-Digest", "grpc-status",
                                         "ETagger", "X-Host", "Server-Timing" };
     for (size_t i = 0; i < GW_COUNT(refused); i++)
         if (gw_rewrite_trailer_ok(gw_slice_of(refused[i])))

@@ -283,9 +283,8 @@ static void far_deadlines_hold(void **state)
 {
     (void)state;
     struct world world;
-    static const uint64_t after[] = { TURN_MS - SLOT_MS,     TURN_MS - 1,     TURN_MS,
-                                      TURN_MS + 1,           TURN_MS + SLOT_MS, 2 * TURN_MS,
-                                      10 * TURN_MS + 5,      3600000 };
+    static const uint64_t after[] = { TURN_MS - SLOT_MS, TURN_MS - 1, TURN_MS,          TURN_MS + 1,
+                                      TURN_MS + SLOT_MS, 2 * TURN_MS, 10 * TURN_MS + 5, 3600000 };
     struct watch watch[GW_COUNT(after)];
     enum { STEP = 50 };
     world_open(&world);
@@ -343,7 +342,7 @@ static void the_loop_sleeps_until_the_next_deadline(void **state)
     watch_init(&soon, &world);
     watch_init(&far, &world);
     start(&far, 10 * TURN_MS + 3 * TURN_MS / 4); /* looked at in three quarters of a turn */
-    pass(&world, 0); /* libuv tells no timeout before its first poll */
+    pass(&world, 0);                             /* libuv tells no timeout before its first poll */
     int timeout = uv_backend_timeout(&world.loop);
     assert_true(timeout > TURN_MS / 2 && timeout <= TURN_MS + SLOT_MS);
     start(&soon, 1000);
