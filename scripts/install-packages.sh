@@ -17,7 +17,7 @@ export LC_ALL=C
 
 build='gcc libc6-dev make cmake pkg-config libcap-ng-dev ca-certificates debian-archive-keyring'
 demo='python3 openssl curl'
-test="$demo libcmocka-dev python3-pytest python3-yaml python3-jsonschema git wget procps"
+test="$demo libcmocka-dev python3-pytest python3-yaml python3-jsonschema git wget procps bind9-dnsutils"
 static='clang libclang-rt-dev clang-tidy cppcheck shellcheck python3'
 
 say() { printf 'packages: %s\n' "$*"; }

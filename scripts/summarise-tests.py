@@ -60,8 +60,8 @@ def count(lines, ending):
             passed += number if match.group(1) == "PASSED" else 0
             failed += number if match.group(1) == "FAILED" else 0
             skipped += number if match.group(1) == "SKIPPED" else 0
-        if re.match(r"^SKIPPED \[\d+\]|^\[  SKIPPED \] (?!\d)|^SKIP[: ]", line):
-            reasons.append(line)
+        if re.match(r"^SKIPPED \[\d+\]|^\[  SKIPPED \] (?!\d)|^SKIP(PED)?: ", line):
+            reasons.append(re.sub(r"^(SKIPPED \[\d+\]) \S*?(\w+\.py:\d+: )", r"\1 \2", line))
     kind = ENDINGS[ending]
     if kind == "failed" and failed == 0:
         failed = 1
@@ -101,10 +101,9 @@ def main(arguments):
         if failed:
             failures.append(name)
         if skipped:
-            text = f"{name}: {skipped} skipped: " + ("; ".join(reasons) or "no reason given")
-            skips.append(text)
-            if not any(pattern.search(text) for pattern, _ in known):
-                unexpected.append(text)
+            skips.append(f"{name}: {skipped} skipped: " + ("; ".join(reasons) or "no reason given"))
+            unexpected += [f"{name}: {reason}" for reason in reasons or ["no reason given"]
+                           if not any(pattern.search(f"{name}: {reason}") for pattern, _ in known)]
     print()
     for text in skips:
         print(f"SKIPPED  {text}")

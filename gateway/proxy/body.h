@@ -4,6 +4,7 @@
  * but trailer fields. RFC 9112 6 and 7. */
 #pragma once
 #include "gateway/proxy/buffer.h"
+#include "gateway/proxy/credential.h"
 #include "gateway/proxy/http_head.h"
 #include "gateway/proxy/request.h"
 
@@ -15,6 +16,8 @@ struct gw_body {
     /* chunked */
     uint64_t overhead;         /* bytes that were not data */
     struct gw_buffer trailers; /* "name: value" CRLF, those that may go on */
+    const struct gw_stamp *stamps; /* borrowed, set after init: fields of these names may not */
+    size_t stamp_count;
     /* private */
     struct gw_http_head *head; /* borrowed: its parser goes on where the head ended */
     const char *start;         /* of the present call: where its text begins, */

@@ -147,6 +147,12 @@ static void start_answering(struct gw_client *client)
     gw_timer_stop(&client->timer);
     struct gw_http_head *head = client->head;
     client->head = NULL;
+    /* Judged by what is in force now that it is whole, not by what was when it began. */
+    if (client->config != client->proxy->config) {
+        gw_config_unref(client->config);
+        client->config = gw_config_ref(client->proxy->config);
+        head->limits = limits_of(client);
+    }
     gw_exchange_start(client, head); /* takes the head, and its text out of `in` */
 }
 
@@ -186,19 +192,18 @@ static void feed_head(struct gw_client *client)
     }
 }
 
-static bool wants_head(const struct gw_client *client)
-{
-    return client->state == GW_CLIENT_IDLE || client->state == GW_CLIENT_READING;
-}
-
+/* One head a turn. What came behind it waits in `in` for the next turn, which start_idle() asks for,
+ * and nothing is added to it before. */
 static void read_head(struct gw_client *client)
 {
     if (client->state == GW_CLIENT_IDLE && gw_buffer_length(&client->in) > 0) {
         tell(client, FIRST_BYTE);
         if (client->state == GW_CLIENT_READING)
             feed_head(client);
+        if (client->state != GW_CLIENT_READING)
+            return;
     }
-    while (wants_head(client)) {
+    do {
         size_t length;
         if (gw_watch_flush(client->watch, &client->out) != GW_IO_OK)
             return; /* answers are taken before more requests are; a failure shows in the next turn
@@ -220,7 +225,7 @@ static void read_head(struct gw_client *client)
             tell(client, FIRST_BYTE);
         if (client->state == GW_CLIENT_READING)
             feed_head(client);
-    }
+    } while (client->state == GW_CLIENT_READING);
 }
 
 /* ---- after the answer -------------------------------------------------------------------- */
@@ -383,10 +388,9 @@ void gw_client_close_gently(struct gw_client *client)
 
 void gw_client_cut(struct gw_client *client, bool reset)
 {
-    struct linger linger = { .l_onoff = 1, .l_linger = 0 };
     client->exchange = NULL;
     if (reset)
-        (void)setsockopt(client->watch->fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
+        gw_watch_linger(client->watch, false);
     else
         (void)gw_watch_flush(client->watch, &client->out);
     tell(client, PEER_GONE);
@@ -424,6 +428,36 @@ bool gw_client_has_left(struct gw_client *client)
     if (!(client->watch->ready & GW_PEER_SHUT) || gw_buffer_length(&client->in) > 0)
         return false;
     return recv(client->watch->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
+}
+
+/* Inside CONNECT h:80, between two requests: would that CONNECT still be admitted? */
+static bool tunnel_stays(const struct gw_client *client)
+{
+    const struct gw_proxy *proxy = client->proxy;
+    const struct gw_binding *binding = gw_config_binding(proxy->config, client->slot);
+    struct gw_ask ask = { .kind = GW_ASK_TUNNEL, .authority = *client->fixed };
+    struct gw_verdict verdict;
+    if (binding == NULL)
+        return false;
+    gw_decide(&binding->policy->image, &proxy->own, &ask, NULL, &verdict);
+    return verdict.refusal.reason == GW_REASON_NONE && verdict.read_as_http;
+}
+
+unsigned gw_clients_sweep(struct gw_proxy *proxy)
+{
+    unsigned ended = 0;
+    gw_list_each(at, after, &proxy->clients)
+    {
+        struct gw_client *client = gw_container_of(at, struct gw_client, link);
+        bool between = client->state == GW_CLIENT_IDLE || client->state == GW_CLIENT_READING
+                       || client->state == GW_CLIENT_DISCARDING;
+        if (client->fixed == NULL || !between || tunnel_stays(client))
+            continue;
+        (void)gw_watch_flush(client->watch, &client->out); /* a refusal may be on its way */
+        tell(client, PEER_GONE);
+        ended++;
+    }
+    return ended;
 }
 
 void gw_clients_drain(struct gw_proxy *proxy)

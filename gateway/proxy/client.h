@@ -56,6 +56,10 @@ void gw_client_refuse(struct gw_client *client, struct gw_reply *reply, bool kee
  */
 bool gw_client_has_left(struct gw_client *client);
 
+/* Closes plain tunnels (CONNECT h:80) that wait for a request and whose CONNECT the configuration now
+ * in force would refuse; returns how many. */
+unsigned gw_clients_sweep(struct gw_proxy *proxy);
+
 /* Those that wait for a request are closed; those that are answering get `Connection: close`. */
 void gw_clients_drain(struct gw_proxy *proxy);
 /* All of them. Returns how many were answering. */

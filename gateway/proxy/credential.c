@@ -49,6 +49,14 @@ bool gw_header_is_twin(struct gw_slice a, struct gw_slice b)
     return true;
 }
 
+bool gw_stamps_name(const struct gw_stamp *stamps, size_t count, struct gw_slice name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (gw_header_is_twin(name, stamps[i].header))
+            return true;
+    return false;
+}
+
 /* Shorter ones would hit the text of the head itself. */
 enum { MASKED_MIN = 6 };
 

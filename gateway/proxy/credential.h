@@ -29,5 +29,8 @@ struct gw_stamp {
  * and '_' (and case) together, so a client's X_Api_Key would stand beside the stamped x-api-key. */
 bool gw_header_is_twin(struct gw_slice a, struct gw_slice b);
 
+/* Is a field of this name, or of a twin of it, among the stamps? */
+bool gw_stamps_name(const struct gw_stamp *stamps, size_t count, struct gw_slice name);
+
 /* Overwrites every occurrence of a stamped value in `text` with '*'. */
 void gw_stamps_mask(const struct gw_stamp *stamps, size_t count, char *text, size_t length);

@@ -462,6 +462,8 @@ void gw_exchange_start(struct gw_client *client, struct gw_http_head *head)
         && !exchange->verdict.read_as_http && !admit_tunnel(exchange))
         reason = GW_REASON_TOO_MANY;
     gw_body_init(&exchange->request_body, request->body, request->body_length, head);
+    exchange->request_body.stamps = exchange->stamps;
+    exchange->request_body.stamp_count = exchange->verdict.credential_count;
     exchange->may_send_body = !request->expects_continue || request->minor0;
     if (reason != GW_REASON_NONE)
         gw_exchange_refuse(exchange, reason);
@@ -699,6 +701,8 @@ unsigned gw_exchanges_sweep(struct gw_proxy *proxy)
             continue;
         ended++;
         exchange->reset = true;
+        if (exchange->upstream != NULL) /* nor does the kernel deliver what is queued */
+            gw_watch_linger(exchange->upstream->watch, false);
         if (exchange->response_begun || exchange->state == GW_X_HOLDING)
             gw_exchange_finish(exchange, GW_X_CUT, GW_CLOSING_NARROWED);
         else

@@ -356,7 +356,8 @@ static void end(struct process *process, unsigned cut)
 static void stop_if_done(struct process *process)
 {
     struct gw_proxy *proxy = &process->proxy;
-    if (!process->ended && gw_list_empty(&proxy->clients) && gw_list_empty(&proxy->relays))
+    /* Not by the lists: a connection on its way from the one to the other is in neither. */
+    if (!process->ended && proxy->client_count == 0)
         gw_timer_start(proxy->timers, &process->deadline, 0); /* not from within a callback */
 }
 

@@ -42,7 +42,7 @@ struct gw_relay {
     struct gw_durations durations;
     struct gw_ip_address address;
     uint32_t slot;
-    uint16_t port;
+    uint16_t port, dial_port;
     int16_t status;
     bool connect, counted_tunnel, closed;
     uint8_t host_class;
@@ -94,12 +94,6 @@ static void drop_sniffer(struct gw_relay *relay)
     relay->sniffer = NULL;
 }
 
-static void set_linger(int fd, bool on)
-{
-    struct linger linger = { .l_onoff = on, .l_linger = 0 };
-    (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
-}
-
 /* The places that a client connection and its tunnel hold. */
 static void give_back(struct gw_proxy *proxy, uint32_t slot, bool counted_tunnel)
 {
@@ -122,8 +116,8 @@ static void close_relay(struct gw_relay *relay, enum gw_closing closing)
         return;
     relay->closed = true;
     if (closing == GW_CLOSING_DONE) {
-        set_linger(relay->client->fd, false);
-        set_linger(relay->upstream->fd, false);
+        gw_watch_linger(relay->client, true);
+        gw_watch_linger(relay->upstream, true);
     }
     record_end(relay, closing);
     gw_count_add(proxy->page, GW_COUNT_BYTES_UP, relay->up.bytes);
@@ -354,11 +348,12 @@ static bool take_apart(struct gw_relay *relay, struct gw_relay_start *start)
     relay->tls = upstream->tls;
     relay->trust = upstream->trust;
     relay->address = upstream->address;
+    relay->dial_port = upstream->port;
     free(upstream);
     gw_watch_give(relay->client, on_either, relay);
     gw_watch_give(relay->upstream, on_either, relay);
-    set_linger(relay->client->fd, true);
-    set_linger(relay->upstream->fd, true);
+    gw_watch_linger(relay->client, false);
+    gw_watch_linger(relay->upstream, false);
     return joined;
 }
 
@@ -439,7 +434,7 @@ static void host_of(const struct gw_relay *relay, struct gw_host *out)
 
 unsigned gw_relays_sweep(struct gw_proxy *proxy,
                          bool (*stays)(void *context, uint32_t slot, const struct gw_ask *ask,
-                                       const struct gw_ip_address *address),
+                                       const struct gw_relay_end *upstream),
                          void *context)
 {
     unsigned closed = 0;
@@ -450,8 +445,9 @@ unsigned gw_relays_sweep(struct gw_proxy *proxy,
                               .authority.port = relay->port,
                               .method = GW_SLICE("GET"), /* a WebSocket's (RFC 6455 4.1) */
                               .path_and_query = gw_slice_of(relay->path) };
+        struct gw_relay_end upstream = { &relay->address, relay->dial_port, relay->tls != NULL };
         host_of(relay, &ask.authority.host);
-        if (stays(context, relay->slot, &ask, &relay->address))
+        if (stays(context, relay->slot, &ask, &upstream))
             continue;
         close_relay(relay, GW_CLOSING_NARROWED);
         closed++;

@@ -36,10 +36,17 @@ struct gw_relay_start {
 /* On failure (out of memory) everything is closed and recorded. */
 void gw_relay_start(struct gw_proxy *proxy, struct gw_relay_start *start);
 
+/* Where a relay leads. */
+struct gw_relay_end {
+    const struct gw_ip_address *address;
+    uint16_t port;
+    bool tls;
+};
+
 /* Closes, at once and both ways, each relay that `stays` refuses; returns how many. */
 unsigned gw_relays_sweep(struct gw_proxy *proxy,
                          bool (*stays)(void *context, uint32_t slot, const struct gw_ask *ask,
-                                       const struct gw_ip_address *address),
+                                       const struct gw_relay_end *upstream),
                          void *context);
 
 /* All of them: shutting down. Returns how many. */

@@ -34,14 +34,6 @@ static void put_number_line(struct writer *writer, struct gw_slice name, uint64_
     put_line(writer, name, gw_text_slice(&text));
 }
 
-static bool is_stamped(struct gw_slice name, const struct gw_stamp *stamps, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (gw_header_is_twin(name, stamps[i].header))
-            return true;
-    return false;
-}
-
 static void put_target(struct writer *writer, struct gw_slice path_and_query)
 {
     if (path_and_query.length == 0 || path_and_query.data[0] != '/')
@@ -93,7 +85,7 @@ static bool request_field_goes_on(const struct gw_http_field *field, const char 
         break;
     }
     return !field->connection && !gw_field_is_hop_by_hop((enum gw_field_id)field->id)
-           && !is_stamped(gw_http_name(field, text), stamps, stamp_count);
+           && !gw_stamps_name(stamps, stamp_count, gw_http_name(field, text));
 }
 
 bool gw_rewrite_request(const struct gw_http_head *head, const char *text,

@@ -73,6 +73,7 @@ static enum step upstream_lost(struct gw_exchange *exchange)
                                GW_CLOSING_UPSTREAM_TRUNCATED);
     exchange->retried = true;
     gw_timer_stop(&exchange->timer);
+    gw_timer_stop(&exchange->continue_timer);
     gw_upstream_free(exchange->upstream);
     exchange->upstream = NULL;
     exchange->request_sent = false;
@@ -129,6 +130,17 @@ static enum step read_client(struct gw_exchange *exchange, bool *got)
     return io == GW_IO_AGAIN ? STEP_ON : client_lost(exchange);
 }
 
+/* The rest of the body is not taken. What is already up there must not look whole: that connection
+ * is closed. */
+static enum step refuse_body(struct gw_exchange *exchange, enum gw_reason reason,
+                             enum gw_closing closing)
+{
+    if (exchange->response_begun)
+        return finish(exchange, GW_X_CUT, closing);
+    gw_exchange_refuse(exchange, reason);
+    return STEP_ENDED;
+}
+
 /* What `in` holds of the body goes into the upstream's buffer. */
 static enum step move_body_up(struct gw_exchange *exchange)
 {
@@ -139,18 +151,12 @@ static enum step move_body_up(struct gw_exchange *exchange)
     size_t used, count;
     bool put = true;
     exchange->body_begun = true;
-    if (gw_body_read(body, gw_buffer_slice(&client->in), &used, pieces, &count) != GW_BODY_OK) {
-        /* What is already up there must not look whole: that connection is closed. */
-        if (!exchange->response_begun) {
-            gw_exchange_refuse(exchange, GW_REASON_BAD_REQUEST);
-            return STEP_ENDED;
-        }
-        return finish(exchange, GW_X_CUT, GW_CLOSING_BAD_BODY);
-    }
+    if (gw_body_read(body, gw_buffer_slice(&client->in), &used, pieces, &count) != GW_BODY_OK)
+        return refuse_body(exchange, GW_REASON_BAD_REQUEST, GW_CLOSING_BAD_BODY);
     uint64_t most = gw_limit(limits_of(exchange), REQUEST_BODY_BYTES);
-    if (most != 0 && body->total > most && !exchange->response_begun) {
-        gw_exchange_refuse(exchange, GW_REASON_TOO_LARGE);
-        return STEP_ENDED;
+    if (most != 0 && body->total > most) {
+        exchange->refusal.reason = GW_REASON_TOO_LARGE; /* for the record, too */
+        return refuse_body(exchange, GW_REASON_TOO_LARGE, GW_CLOSING_FAILED);
     }
     for (size_t i = 0; i < count; i++)
         put = put
@@ -515,15 +521,15 @@ void gw_stream_timed_out(struct gw_exchange *exchange)
 
 void gw_stream_pump(struct gw_exchange *exchange)
 {
-    bool was_sent = exchange->request_sent;
+    bool was_sent = exchange->request_sent, had_begun = exchange->response_begun;
     if (pump_up(exchange) == STEP_ENDED || pump_down(exchange) == STEP_ENDED)
         return;
     if (gw_client_has_left(exchange->client)) {
         client_lost(exchange);
         return;
     }
-    if (!was_sent && exchange->request_sent)
-        set_timer(exchange); /* now the answer is what is waited for */
+    if (was_sent != exchange->request_sent || had_begun != exchange->response_begun)
+        set_timer(exchange); /* now the answer is what is waited for, or its body */
 }
 
 void gw_stream_start(struct gw_exchange *exchange)

@@ -14,7 +14,7 @@ static bool reaches(const struct gw_proxy *proxy, const struct gw_binding *bindi
 }
 
 static bool relay_stays(void *context, uint32_t slot, const struct gw_ask *ask,
-                        const struct gw_ip_address *address)
+                        const struct gw_relay_end *upstream)
 {
     const struct gw_proxy *proxy = context;
     const struct gw_binding *binding = gw_config_binding(proxy->config, slot);
@@ -23,7 +23,8 @@ static bool relay_stays(void *context, uint32_t slot, const struct gw_ask *ask,
         return false;
     gw_decide(&binding->policy->image, &proxy->own, ask, NULL, &verdict);
     return verdict.refusal.reason == GW_REASON_NONE && !verdict.read_as_http
-           && reaches(proxy, binding, &ask->authority.host, verdict.dial_port, address);
+           && verdict.dial_port == upstream->port && verdict.tls == upstream->tls
+           && reaches(proxy, binding, &ask->authority.host, upstream->port, upstream->address);
 }
 
 /* Kept under the same terms as a new request would get: address, TLS identity and credentials. A
@@ -54,6 +55,7 @@ struct gw_swept gw_sweep(struct gw_proxy *proxy)
     struct gw_swept swept = { 0 };
     swept.tunnels = gw_relays_sweep(proxy, relay_stays, proxy);
     swept.exchanges = gw_exchanges_sweep(proxy);
+    swept.tunnels += gw_clients_sweep(proxy);
     swept.pooled = gw_pool_sweep(proxy->pool, pooled_stays, proxy);
     gw_count_add(proxy->page, GW_COUNT_SWEPT, swept.tunnels + swept.exchanges);
     return swept;

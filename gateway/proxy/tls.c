@@ -19,7 +19,7 @@
 #include "base/macros.h"
 #include "base/text.h"
 
-enum { SESSIONS_MAX = 256, KEY_MAX = 512 };
+enum { SESSIONS_MAX = 256, KEY_MAX = 512, TURN_READS = 64 };
 
 /* A session that may be resumed. */
 struct kept {
@@ -49,6 +49,8 @@ struct gw_tls {
     uint32_t verify_flags;
     int error;
     size_t offered; /* length of a write that must be offered again as it was */
+    unsigned reads; /* of the socket since it was empty, or since others had their turn */
+    bool yields;    /* they get it now */
 };
 
 /* AES-GCM first: every x86-64 and ARM server of today has instructions for it. */
@@ -212,6 +214,12 @@ static int on_receive(void *context, unsigned char *out, size_t room)
 {
     struct gw_tls *tls = context;
     ssize_t got;
+    /* mbedTLS reads on as long as records bring no data (tickets, warnings, ChangeCipherSpec), and a
+     * peer can send those without end. A record of any length takes two reads. */
+    if (tls->reads++ >= TURN_READS) {
+        tls->yields = true;
+        return MBEDTLS_ERR_SSL_WANT_READ;
+    }
     do
         got = recv(tls->watch->fd, out, room, 0);
     while (got < 0 && errno == EINTR);
@@ -220,6 +228,7 @@ static int on_receive(void *context, unsigned char *out, size_t room)
     if (got == 0)
         return MBEDTLS_ERR_SSL_CONN_EOF;
     if (errno == EAGAIN || errno == EWOULDBLOCK) {
+        tls->reads = 0;
         tls->watch->ready &= (uint8_t)~GW_CAN_READ;
         return MBEDTLS_ERR_SSL_WANT_READ;
     }
@@ -301,7 +310,19 @@ void gw_tls_free(struct gw_tls *tls)
  * waiting for the next edge would wait for ever. */
 static bool stopped_early(const struct gw_tls *tls, int status)
 {
-    return status == MBEDTLS_ERR_SSL_WANT_READ && (tls->watch->ready & GW_CAN_READ) != 0;
+    return status == MBEDTLS_ERR_SSL_WANT_READ && (tls->watch->ready & GW_CAN_READ) != 0
+           && !tls->yields;
+}
+
+/* The rest comes with the next edge, or after the others. */
+static enum gw_io again(struct gw_tls *tls)
+{
+    if (tls->yields) {
+        tls->yields = false;
+        tls->reads = 0;
+        gw_watch_later(tls->watch);
+    }
+    return GW_IO_AGAIN;
 }
 
 enum gw_io gw_tls_handshake(struct gw_tls *tls)
@@ -313,7 +334,7 @@ enum gw_io gw_tls_handshake(struct gw_tls *tls)
             keep_session(tls);
     } while (status == MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET || stopped_early(tls, status));
     if (status == MBEDTLS_ERR_SSL_WANT_READ || status == MBEDTLS_ERR_SSL_WANT_WRITE)
-        return GW_IO_AGAIN;
+        return again(tls);
     tls->error = status;
     if (status != 0 || mbedtls_ssl_get_verify_result(&tls->ssl) != 0) {
         struct kept *kept = find_session(tls->key);
@@ -344,7 +365,7 @@ enum gw_io gw_tls_read(struct gw_tls *tls, void *out, size_t room, size_t *lengt
         return GW_IO_OK;
     }
     if (status == MBEDTLS_ERR_SSL_WANT_READ || status == MBEDTLS_ERR_SSL_WANT_WRITE)
-        return GW_IO_AGAIN;
+        return again(tls);
     tls->error = status;
     return status == 0 || status == MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY ? GW_IO_END : GW_IO_FAILED;
 }

@@ -52,6 +52,12 @@ enum gw_io gw_watch_flush(struct gw_watch *watch, struct gw_buffer *out)
     return GW_IO_OK;
 }
 
+void gw_watch_linger(struct gw_watch *watch, bool on)
+{
+    struct linger linger = { .l_onoff = !on, .l_linger = 0 };
+    (void)setsockopt(watch->fd, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
+}
+
 struct gw_upstream *gw_upstream_new(struct gw_watch *watch, const struct gw_ip_address *address,
                                     const struct gw_host *host, uint16_t port,
                                     struct gw_trust *trust)

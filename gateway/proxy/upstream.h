@@ -36,3 +36,6 @@ enum gw_io gw_upstream_read(struct gw_upstream *upstream, void *out, size_t room
 enum gw_io gw_watch_read(struct gw_watch *watch, void *out, size_t room, size_t *length);
 enum gw_io gw_watch_write(struct gw_watch *watch, const void *data, size_t length, size_t *written);
 enum gw_io gw_watch_flush(struct gw_watch *watch, struct gw_buffer *out);
+/* false: a close throws away what is queued, and the peer gets a reset. True, as at birth: what is
+ * queued still goes. */
+void gw_watch_linger(struct gw_watch *watch, bool on);

@@ -69,15 +69,15 @@ def test_pipelined_refusals_wait_in_the_kernel(own_gateway, world):
         stop.set()
         pumping.join()
     assert slowest < 1
-    assert gateway.resident_kib()[0] < before + 16384
+    assert gateway.resident_kib()[0] < before + 400_000, "a sanitizer keeps 256 MiB of what is freed"
 
 
 def test_a_TLS_peer_that_says_nothing_at_length_takes_turns(own_gateway, world):
-    """Warnings, which the TLS library passes over, came faster than they were read: the process stood still."""
+    """ChangeCipherSpec, which the TLS library passes over, came faster than they were read: the process stood still."""
     def warns(sock):
         try:
             while True:
-                sock.sendall(bytes.fromhex("15030300020100") * 100000)
+                sock.sendall(bytes.fromhex("140303000101") * 100000)
         except OSError:
             pass
 

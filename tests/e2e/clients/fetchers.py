@@ -4,6 +4,7 @@ import functools
 import json
 import pathlib
 import re
+import sys
 import tempfile
 
 from e2e.support import programs
@@ -156,14 +157,17 @@ class Client:
 
 ENV_PROXY = {"NODE_USE_ENV_PROXY": "1"}
 
+# http.client of Python 3.12 began to send HTTP/1.1 and Host; urllib, requests and pip tunnel with it.
+PYTHON_TUNNEL = {"connect": "HTTP/1.0", "connect_host": None} if sys.version_info < (3, 12) else {}
+
 CLIENTS = [
     Client("curl", _curl, refused_tunnel=r"response 403"),
     Client("curl-proxytunnel", lambda sandbox, urls: _curl(sandbox, urls, "-p"), plain="tunnel", refused_tunnel=r"response 403"),
     Client("curl-proxy1.0", lambda sandbox, urls: _curl(sandbox, urls, "--proxy1.0", sandbox.proxy), connect="HTTP/1.0",
            refused_tunnel=r"response 403"),
     Client("wget", _wget, refused_tunnel="Proxy tunneling failed: Forbidden"),
-    Client("urllib", _python("urllib"), connect="HTTP/1.0", connect_host=None, refused_tunnel="Tunnel connection failed: 403"),
-    Client("requests", _python("requests", "requests"), connect="HTTP/1.0", connect_host=None, requotes=True,
+    Client("urllib", _python("urllib"), **PYTHON_TUNNEL, refused_tunnel="Tunnel connection failed: 403"),
+    Client("requests", _python("requests", "requests"), **PYTHON_TUNNEL, requotes=True,
            refused_tunnel="Tunnel connection failed: 403"),
     Client("httpx", _python("httpx", "httpx"), requotes=True, refused_tunnel="403 Forbidden"),
     Client("aiohttp", _python("aiohttp", "aiohttp"), connect_host="name", requotes=True),
