@@ -40,7 +40,6 @@ enum gw_message_type {
     GW_MSG_LISTENER,   /* u32 listener id; fd: listening socket */
     GW_MSG_INSTALL,    /* u64 generation; fd: sealed memfd with the snapshot (snapshot.h) */
     GW_MSG_LOCAL_ADDRESSES, /* u32 count, each u8 family, bytes address (16) */
-    GW_MSG_LOG_SOCKET,      /* fd: a new log socket (the log writer was restarted) */
     GW_MSG_DRAIN,           /* u32 milliseconds: accept nothing more, finish, exit */
     /* proxy -> supervisor */
     GW_MSG_READY,     /* u32 pid: confined, waiting for its first install */

@@ -85,8 +85,10 @@ static bool become(const struct gw_confinement *how, struct gw_error *err)
     if (getresuid(&real, &effective, &saved) != 0
         || getresgid(&group, &effective_group, &saved_group) != 0 || real != how->uid
         || effective != how->uid || saved != how->uid || group != how->gid
-        || effective_group != how->gid || saved_group != how->gid || getgroups(0, NULL) != 0)
+        || effective_group != how->gid || saved_group != how->gid || getgroups(0, NULL) != 0) {
+        errno = EPERM;
         return failed(err, "the user did not change");
+    }
     return true;
 }
 

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "gateway/common/counters.h"
 #include "gateway/config/ca_file.h"
 #include "gateway/config/read.h"
 #include "gateway/config/scalars.h"
@@ -10,7 +11,7 @@
 
 static const struct gw_word auto_word[] = { { "auto", 0 }, { NULL, 0 } };
 static const struct gw_shape processes_shape = {
-    .form = GW_FORM_NUMBER, .min = 1, .max = 1024, .words = auto_word
+    .form = GW_FORM_NUMBER, .min = 1, .max = GW_PROCESSES_MAX, .words = auto_word
 };
 static const struct gw_shape user_shape = { .form = GW_FORM_TEXT,
                                             .is = "user name, or auto",

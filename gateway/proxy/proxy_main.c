@@ -254,9 +254,6 @@ static void act_on(struct process *process, struct gw_message *message)
     case GW_MSG_LOCAL_ADDRESSES:
         taken = take_local_addresses(process, message);
         break;
-    case GW_MSG_LOG_SOCKET:
-        gw_log_set_socket(gw_message_take_fd(message, 0));
-        break;
     case GW_MSG_DRAIN:
         drain_by_message(process, message);
         break;

@@ -56,8 +56,9 @@ void gw_reload(struct gw_supervisor *s)
     s->reload_wanted = false;
     struct gw_running *next = gw_running_load(&load, &complaints);
     if (next == NULL) {
-        gw_log(GW_LOG_ERROR, "reload refused: %u mistakes; generation %llu stays in force",
-               complaints.count, (unsigned long long)s->current->generation);
+        gw_log(GW_LOG_ERROR, "reload refused: %u mistake%s; generation %llu stays in force",
+               complaints.count, complaints.count == 1 ? "" : "s",
+               (unsigned long long)s->current->generation);
         return;
     }
     struct gw_running *last = s->current;

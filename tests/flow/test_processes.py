@@ -9,6 +9,7 @@ import signal
 import socket
 import stat
 import subprocess
+import sys
 import threading
 import time
 
@@ -484,6 +485,26 @@ def test_signals_meant_for_the_whole_group_reach_the_supervisor_alone(own_gatewa
     assert os.getpgid(gateway.process.pid) not in {os.getpgid(pid) for pid in before}
 
 
+def test_proxies_learn_of_new_addresses_of_this_host(own_gateway, echo):
+    if not sys.modules["conftest"].NETWORK.own:
+        pytest.skip("addresses are added in a network namespace of our own only")
+    fresh = "93.184.217.77"
+    made = configuration(echo)
+    made["policies"]["echo"]["allow_inward_for"][0]["cidrs"].append("93.184.217.0/24")
+    made["policies"]["echo"]["allowed_hosts"].append(fresh)
+    gateway = own_gateway(made)
+    try:
+        network._netlink(network.RTM_NEWADDR, network._address(fresh))
+    except OSError as error:
+        pytest.skip(f"no address can be added here: {error}")
+    until_logged(gateway, r"this host has \d+ addresses now", 3)  # told by the kernel: sooner than the next look
+    until(lambda: ask(gateway.address, f"{fresh}:{gateway.address[1]}") in (403, 421), "it is one of ours")
+    client = socket.create_connection(gateway.address, 5)
+    client.sendall(f"CONNECT {fresh}:{echo.port} HTTP/1.1\r\nHost: {fresh}:{echo.port}\r\n\r\n".encode())
+    assert b"self-address" in client.recv(4096)  # a mark, which the exemption does not lift
+    client.close()
+
+
 # ---- reload ----------------------------------------------------------------------------------
 
 
@@ -710,7 +731,7 @@ def test_a_stopped_proxy_does_not_hold_up_the_end(own_gateway, echo):
 
 
 def test_without_its_supervisor_everybody_drains_and_leaves(own_gateway, echo):
-    gateway = own_gateway(configuration(echo, limits={"drain_s": 2}))
+    gateway = own_gateway(configuration(echo, limits={"drain_s": 4}))
     children = descendants(gateway.process.pid)
     with tunnel(gateway, echo) as client:
         gateway.process.kill()
@@ -718,8 +739,8 @@ def test_without_its_supervisor_everybody_drains_and_leaves(own_gateway, echo):
         until(lambda: refuses(gateway.address), "nobody accepts any more")
         assert echoes(client)
         begun = time.monotonic()
-        until(lambda: all(map(is_gone, children)), "their end", 10)
-        assert time.monotonic() - begun < 6
+        until(lambda: all(map(is_gone, children)), "their end", 12)
+        assert time.monotonic() - begun < 9
     text = gateway.access_path.read_text()
     assert text.endswith("\n") and [json.loads(line) for line in text.splitlines()]
     gateway.process = None

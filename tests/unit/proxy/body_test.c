@@ -237,6 +237,32 @@ static void trailers_are_kept_or_dropped(void **state)
     expect_chunked(rows, GW_COUNT(rows));
 }
 
+/* egress 3.6, C15: every instance of a stamped field is removed, wherever it stands. */
+static void trailers_cannot_add_to_a_stamp(void **state)
+{
+    (void)state;
+    static const struct gw_stamp stamp = { .header = { "x-api-key", 9 } };
+    static const struct gw_slice text = BYTES("0\r\nX-Api-Key: 1\r\nX_Api_Key: 2\r\nX: 3\r\n\r\n");
+    for (size_t count = 0; count < 2; count++) {
+        struct message message;
+        struct gw_body body;
+        struct gw_slice pieces[GW_BODY_PIECES_MAX];
+        size_t used, piece_count;
+        message_read(&message, false, heads[0], CUT_NOWHERE, NULL);
+        gw_body_init(&body, GW_BODY_CHUNKED, 0, &message.head);
+        body.stamps = &stamp;
+        body.stamp_count = count;
+        assert_int_equal(gw_body_read(&body, text, &used, pieces, &piece_count), GW_BODY_OK);
+        assert_true(body.complete);
+        char *got = buffer_text(&body.trailers);
+        expect_text(got, count == 0 ? "X-Api-Key: 1\r\nX_Api_Key: 2\r\nX: 3\r\n" : "X: 3\r\n",
+                    "with and without a stamp");
+        free(got);
+        gw_body_fini(&body);
+        message_free(&message);
+    }
+}
+
 /* Dropped, or the body refused: never a second reading of where it ends. */
 static void framing_in_trailers_changes_nothing(void **state)
 {
@@ -473,6 +499,7 @@ int main(void)
         cmocka_unit_test(chunks_are_decoded),
         cmocka_unit_test(malformed_chunks_are_refused),
         cmocka_unit_test(trailers_are_kept_or_dropped),
+        cmocka_unit_test(trailers_cannot_add_to_a_stamp),
         cmocka_unit_test(framing_in_trailers_changes_nothing),
         cmocka_unit_test(overhead_has_a_limit),
         cmocka_unit_test(trailers_have_a_limit),

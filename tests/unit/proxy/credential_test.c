@@ -46,6 +46,20 @@ static void names_that_fold_together_are_twins(void **state)
         }
 }
 
+static void a_stamp_owns_its_twins(void **state)
+{
+    (void)state;
+    static const struct gw_stamp stamps[] = {
+        { .header = { "authorization", 13 } },
+        { .header = { "x-api-key", 9 } },
+    };
+    assert_true(gw_stamps_name(stamps, 2, GW_SLICE("Authorization")));
+    assert_true(gw_stamps_name(stamps, 2, GW_SLICE("X_API_KEY")));
+    assert_false(gw_stamps_name(stamps, 1, GW_SLICE("X_API_KEY")));
+    assert_false(gw_stamps_name(stamps, 2, GW_SLICE("X-Api-Keys")));
+    assert_false(gw_stamps_name(NULL, 0, GW_SLICE("Authorization")));
+}
+
 static void masked_values_are_gone(void **state)
 {
     (void)state;
@@ -119,6 +133,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_that_fold_together_are_twins),
+        cmocka_unit_test(a_stamp_owns_its_twins),
         cmocka_unit_test(masked_values_are_gone),
         cmocka_unit_test(every_stamp_is_masked_and_none_masks_nothing),
         cmocka_unit_test(a_value_is_held_until_the_last_reference),

@@ -510,6 +510,11 @@ static void json_goes_to_who_accepts_it(void **state)
         { BYTES(GET "Accept: application/json\r\n\r\n"), "json", "named" },
         { BYTES(GET "Accept: text/html, Application/JSON;q=0.9\r\n\r\n"), "json", "in a list" },
         { BYTES(GET "Accept: text/html\r\nAccept: application/json\r\n\r\n"), "json", "two lines" },
+        { BYTES(GET "Accept: application/json;q=0\r\n\r\n"), "text", "RFC 9110 12.4.2: never" },
+        { BYTES(GET "Accept: application/json; q=0.000, text/plain\r\n\r\n"), "text", "never" },
+        { BYTES(GET "Accept: application/json;v=1;Q=0\r\n\r\n"), "text", "never" },
+        { BYTES(GET "Accept: application/json;q=0.1\r\n\r\n"), "json", "if need be" },
+        { BYTES(GET "Accept: application/json;q=\r\n\r\n"), "json", "nonsense behind it" },
         { BYTES(GET "Accept: application/jsonx\r\n\r\n"), "text", "another type" },
         { BYTES(GET "Accept: ;;,;\r\n\r\n"), "text", "nonsense" },
     };
