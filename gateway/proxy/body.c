@@ -63,8 +63,7 @@ static int on_trailer(llhttp_t *parser)
     struct gw_slice name = gw_buffer_slice(&body->name);
     struct gw_slice value = gw_slice_trim(gw_buffer_slice(&body->value));
     bool kept = true;
-    if (gw_rewrite_trailer_ok(name)
-        && !gw_stamps_name(body->stamps, body->stamp_count, name)) {
+    if (gw_rewrite_trailer_ok(name) && !gw_stamps_name(body->stamps, body->stamp_count, name)) {
         kept = gw_buffer_append(&body->trailers, name)
                && gw_buffer_append(&body->trailers, GW_SLICE(": "))
                && gw_buffer_append(&body->trailers, value)

@@ -14,8 +14,8 @@ struct gw_body {
     uint64_t total; /* data so far */
     bool complete;
     /* chunked */
-    uint64_t overhead;         /* bytes that were not data */
-    struct gw_buffer trailers; /* "name: value" CRLF, those that may go on */
+    uint64_t overhead;             /* bytes that were not data */
+    struct gw_buffer trailers;     /* "name: value" CRLF, those that may go on */
     const struct gw_stamp *stamps; /* borrowed, set after init: fields of these names may not */
     size_t stamp_count;
     /* private */

@@ -192,8 +192,8 @@ static void feed_head(struct gw_client *client)
     }
 }
 
-/* One head a turn. What came behind it waits in `in` for the next turn, which start_idle() asks for,
- * and nothing is added to it before. */
+/* One head a turn. What came behind it waits in `in` for the next turn, which start_idle() asks
+ * for, and nothing is added to it before. */
 static void read_head(struct gw_client *client)
 {
     if (client->state == GW_CLIENT_IDLE && gw_buffer_length(&client->in) > 0) {
@@ -446,8 +446,7 @@ static bool tunnel_stays(const struct gw_client *client)
 unsigned gw_clients_sweep(struct gw_proxy *proxy)
 {
     unsigned ended = 0;
-    gw_list_each(at, after, &proxy->clients)
-    {
+    gw_list_each (at, after, &proxy->clients) {
         struct gw_client *client = gw_container_of(at, struct gw_client, link);
         bool between = client->state == GW_CLIENT_IDLE || client->state == GW_CLIENT_READING
                        || client->state == GW_CLIENT_DISCARDING;

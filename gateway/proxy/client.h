@@ -56,8 +56,8 @@ void gw_client_refuse(struct gw_client *client, struct gw_reply *reply, bool kee
  */
 bool gw_client_has_left(struct gw_client *client);
 
-/* Closes plain tunnels (CONNECT h:80) that wait for a request and whose CONNECT the configuration now
- * in force would refuse; returns how many. */
+/* Closes plain tunnels (CONNECT h:80) that wait for a request and whose CONNECT the configuration
+ * now in force would refuse; returns how many. */
 unsigned gw_clients_sweep(struct gw_proxy *proxy);
 
 /* Those that wait for a request are closed; those that are answering get `Connection: close`. */

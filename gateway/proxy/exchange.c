@@ -279,6 +279,29 @@ static void end(struct gw_exchange *exchange)
     }
 }
 
+void gw_exchange_hand_over(struct gw_exchange *exchange, struct gw_relay_start *start)
+{
+    struct gw_client *client = exchange->client;
+    struct gw_proxy *proxy = exchange->proxy;
+    start->client = client->watch;
+    start->upstream = exchange->upstream;
+    start->up = client->in;
+    start->down = client->out;
+    start->config = gw_config_ref(exchange->config);
+    start->slot = client->slot;
+    start->id = exchange->id;
+    start->began = exchange->began;
+    start->counted_tunnel = exchange->counted_tunnel;
+    start->host = exchange->request.authority.host;
+    start->port = exchange->request.authority.port;
+    start->durations = exchange->durations;
+    client->in = client->out = (struct gw_buffer){ 0 };
+    exchange->upstream = NULL;
+    exchange->counted_tunnel = false; /* the relay gives it back */
+    gw_exchange_finish(exchange, GW_X_HAND_OVER, GW_CLOSING_DONE);
+    gw_relay_start(proxy, start);
+}
+
 void gw_exchange_abort(struct gw_exchange *exchange, enum gw_closing closing)
 {
     if (!exchange->decided)

@@ -7,6 +7,7 @@
 #include "gateway/proxy/body.h"
 #include "gateway/proxy/client.h"
 #include "gateway/proxy/dial.h"
+#include "gateway/proxy/relay.h"
 #include "gateway/proxy/rewrite.h"
 
 struct gw_exchange;
@@ -108,6 +109,9 @@ void gw_exchange_tell(struct gw_exchange *exchange, enum gw_exchange_event event
 void gw_exchange_refuse(struct gw_exchange *exchange, enum gw_reason reason);
 void gw_exchange_finish(struct gw_exchange *exchange, enum gw_exchange_outcome outcome,
                         enum gw_closing closing);
+/* Ends the exchange and starts a relay on its two connections. `start` says what sort of relay
+ * (connect, watch_hello, https, path, sni, status); the rest is filled in here. */
+void gw_exchange_hand_over(struct gw_exchange *exchange, struct gw_relay_start *start);
 /* One decision record, once. */
 void gw_exchange_record(struct gw_exchange *exchange, const struct gw_ip_address *records,
                         size_t count);

@@ -5,7 +5,6 @@
 
 #include "base/text.h"
 #include "gateway/proxy/exchange.h"
-#include "gateway/proxy/relay.h"
 
 enum { READ_BYTES = 16384, TURN_BYTES = 1 << 20 };
 
@@ -229,28 +228,13 @@ static enum step flush_down(struct gw_exchange *exchange)
 
 static enum step switch_protocols(struct gw_exchange *exchange)
 {
-    struct gw_client *client = exchange->client;
+    struct gw_slice path = exchange->ask.path_and_query;
     struct gw_relay_start start = {
-        .client = client->watch,
-        .upstream = exchange->upstream,
-        .up = client->in,
-        .down = client->out,
-        .config = gw_config_ref(exchange->config),
-        .slot = client->slot,
-        .id = exchange->id,
-        .began = exchange->began,
-        .host = exchange->request.authority.host,
-        .port = exchange->request.authority.port,
         .https = exchange->request.https,
-        .path = strndup(exchange->ask.path_and_query.data, exchange->ask.path_and_query.length),
-        .durations = exchange->durations,
+        .path = strndup(path.data, path.length),
         .status = 101,
     };
-    client->in = client->out = (struct gw_buffer){ 0 };
-    exchange->upstream = NULL;
-    struct gw_proxy *proxy = exchange->proxy;
-    gw_exchange_finish(exchange, GW_X_HAND_OVER, GW_CLOSING_DONE);
-    gw_relay_start(proxy, &start);
+    gw_exchange_hand_over(exchange, &start);
     return STEP_ENDED;
 }
 

@@ -214,8 +214,8 @@ static int on_receive(void *context, unsigned char *out, size_t room)
 {
     struct gw_tls *tls = context;
     ssize_t got;
-    /* mbedTLS reads on as long as records bring no data (tickets, warnings, ChangeCipherSpec), and a
-     * peer can send those without end. A record of any length takes two reads. */
+    /* mbedTLS reads on as long as records bring no data (tickets, warnings, ChangeCipherSpec), and
+     * a peer can send those without end. A record of any length takes two reads. */
     if (tls->reads++ >= TURN_READS) {
         tls->yields = true;
         return MBEDTLS_ERR_SSL_WANT_READ;

@@ -5,7 +5,6 @@
 
 #include "gateway/proxy/client_hello.h"
 #include "gateway/proxy/exchange.h"
-#include "gateway/proxy/relay.h"
 
 /* Records split a hello into pieces with 5 bytes of head each; this many pieces are accepted. */
 enum { RECORD_SLACK = 4096, READ_BYTES = 4096 };
@@ -17,35 +16,17 @@ static const struct gw_limits *limits_of(const struct gw_exchange *exchange)
 
 static void hand_over(struct gw_exchange *exchange, struct gw_slice sni)
 {
-    struct gw_client *client = exchange->client;
-    struct gw_proxy *proxy = exchange->proxy;
     char name[GW_HOST_TEXT_MAX];
     size_t length = sni.length < sizeof name ? sni.length : sizeof name;
     if (length > 0)
         memcpy(name, sni.data, length); /* it lies in the buffer that is handed over */
     struct gw_relay_start start = {
-        .client = client->watch,
-        .upstream = exchange->upstream,
-        .up = client->in,
-        .down = client->out,
-        .config = gw_config_ref(exchange->config),
-        .slot = client->slot,
-        .id = exchange->id,
-        .began = exchange->began,
         .connect = true,
-        .counted_tunnel = exchange->counted_tunnel,
         .watch_hello = exchange->verdict.sni == GW_SNI_LOG,
-        .host = exchange->request.authority.host,
-        .port = exchange->request.authority.port,
-        .durations = exchange->durations,
         .sni = { name, length },
         .status = 200,
     };
-    client->in = client->out = (struct gw_buffer){ 0 };
-    exchange->upstream = NULL;
-    exchange->counted_tunnel = false; /* the relay gives it back */
-    gw_exchange_finish(exchange, GW_X_HAND_OVER, GW_CLOSING_DONE);
-    gw_relay_start(proxy, &start);
+    gw_exchange_hand_over(exchange, &start);
 }
 
 void gw_tunnel_open(struct gw_exchange *exchange)
