@@ -508,6 +508,9 @@ static bool admits(const struct gw_exchange *exchange, const struct gw_ip_addres
     if (verdict.refusal.reason != GW_REASON_NONE || verdict.dial_port != exchange->verdict.dial_port
         || verdict.tls != exchange->verdict.tls)
         return false;
+    /* A tunnel whose ClientHello nobody looks at, where now somebody would have to (14.7). */
+    if (verdict.sni == GW_SNI_MATCH && exchange->verdict.sni != GW_SNI_MATCH)
+        return false;
     if (count == 0)
         return true;
     return gw_dialable_set_make(&binding->policy->image, &proxy->own,

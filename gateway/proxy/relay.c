@@ -44,7 +44,7 @@ struct gw_relay {
     uint32_t slot;
     uint16_t port, dial_port;
     int16_t status;
-    bool connect, counted_tunnel, closed;
+    bool connect, counted_tunnel, hello_matched, closed;
     uint8_t host_class;
     bool https;
     char *path; /* WebSocket: for asking again */
@@ -395,6 +395,7 @@ void gw_relay_start(struct gw_proxy *proxy, struct gw_relay_start *start)
     relay->began = start->began;
     relay->connect = start->connect;
     relay->counted_tunnel = start->counted_tunnel;
+    relay->hello_matched = start->hello_matched;
     relay->port = start->port;
     relay->status = (int16_t)start->status;
     relay->durations = start->durations;
@@ -449,7 +450,8 @@ unsigned gw_relays_sweep(struct gw_proxy *proxy,
                               .authority.port = relay->port,
                               .method = GW_SLICE("GET"), /* a WebSocket's (RFC 6455 4.1) */
                               .path_and_query = gw_slice_of(relay->path) };
-        struct gw_relay_end upstream = { &relay->address, relay->dial_port, relay->tls != NULL };
+        struct gw_relay_end upstream = { &relay->address, relay->dial_port, relay->tls != NULL,
+                                         relay->hello_matched };
         host_of(relay, &ask.authority.host);
         if (stays(context, relay->slot, &ask, &upstream))
             continue;

@@ -23,6 +23,7 @@ struct gw_relay_start {
     bool connect;        /* a tunnel; else a WebSocket */
     bool counted_tunnel; /* holds a place of the network's tunnels */
     bool watch_hello;    /* sni: log */
+    bool hello_matched;  /* sni: match, and it did */
     struct gw_host host;
     uint16_t port;
     bool https;                    /* WebSocket: the target's scheme */
@@ -41,6 +42,7 @@ struct gw_relay_end {
     const struct gw_ip_address *address;
     uint16_t port;
     bool tls;
+    bool hello_matched; /* the client's server name was held against the target */
 };
 
 /* Closes, at once and both ways, each relay that `stays` refuses; returns how many. */

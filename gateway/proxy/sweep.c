@@ -24,6 +24,7 @@ static bool relay_stays(void *context, uint32_t slot, const struct gw_ask *ask,
     gw_decide(&binding->policy->image, &proxy->own, ask, NULL, &verdict);
     return verdict.refusal.reason == GW_REASON_NONE && !verdict.read_as_http
            && verdict.dial_port == upstream->port && verdict.tls == upstream->tls
+           && (verdict.sni != GW_SNI_MATCH || upstream->hello_matched)
            && reaches(proxy, binding, &ask->authority.host, upstream->port, upstream->address);
 }
 

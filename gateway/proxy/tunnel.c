@@ -23,6 +23,7 @@ static void hand_over(struct gw_exchange *exchange, struct gw_slice sni)
     struct gw_relay_start start = {
         .connect = true,
         .watch_hello = exchange->verdict.sni == GW_SNI_LOG,
+        .hello_matched = exchange->verdict.sni == GW_SNI_MATCH,
         .sni = { name, length },
         .status = 200,
     };

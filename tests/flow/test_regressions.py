@@ -1,17 +1,15 @@
 """Mistakes that were made once, each with what it took to make them."""
 import copy
 import select
-import socket
 import threading
 import time
 
-from support import hello, http_origin, refusal
+from support import hello, refusal
 from support.cases import get
-from support.client import Client, Closed
-from support.dns_server import Answer
+from support.client import Client
+from support.dns_server import Answer, a
 from support.http_origin import simple, websocket_echo
-from support.origin import Origin
-from support.world import LLM_KEY, VAULT_KEY, config, with_hosts
+from support.world import ECHO, LLM_KEY, VAULT_KEY, config
 
 API = "http://api.acme.test"
 WEBSOCKET = ("Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==",
@@ -45,7 +43,7 @@ def test_pipelined_refusals_wait_in_the_kernel(own_gateway, world):
     before = gateway.resident_kib()[0]
     with Client(gateway.address) as flood:
         flood.sock.setblocking(False)
-        requests, sent = get("http://evil.test/") * 4000, 0
+        requests = get("http://evil.test/") * 4000
         slowest, until = 0.0, time.monotonic() + 2
         stop = threading.Event()
 
@@ -73,8 +71,8 @@ def test_pipelined_refusals_wait_in_the_kernel(own_gateway, world):
 
 
 def test_a_TLS_peer_that_says_nothing_at_length_takes_turns(own_gateway, world):
-    """ChangeCipherSpec, which the TLS library passes over, came faster than they were read: the process stood still."""
-    def warns(sock):
+    """ChangeCipherSpec, which the TLS library passes over, came faster than it was read: the process stood still."""
+    def floods(sock):
         try:
             while True:
                 sock.sendall(bytes.fromhex("140303000101") * 100000)
@@ -82,10 +80,9 @@ def test_a_TLS_peer_that_says_nothing_at_length_takes_turns(own_gateway, world):
             pass
 
     gateway = own_gateway(one_process(world, limits={"tls_timeout_ms": 2000}))
-    address = world.address()
-    with world.place("warns.moretls.test", lambda peer: warns(peer.sock), port=443, address=address), \
+    with world.place("floods.moretls.test", lambda peer: floods(peer.sock), port=443), \
             Client(gateway.address) as client:
-        client.send(get("http://warns.moretls.test/"))
+        client.send(get("http://floods.moretls.test/"))
         time.sleep(0.3)
         began = time.monotonic()
         with Client(gateway.address) as other:
@@ -230,9 +227,9 @@ def test_a_swept_upload_leaves_nothing_behind_in_the_kernel(own_gateway, world):
 
 def test_a_trailer_cannot_set_what_is_stamped(own_gateway, world):
     """A server that merges trailers into the head saw the client's value beside the real one."""
-    made = with_hosts(config(world, credentials={
+    made = config(world, credentials={
         "vault": {"host": "stamped.moretls.test", "header": "x-vault-token", "scheme": "raw", "value": {"env": "VAULT_KEY"}}},
-        policy={"credentials": ["vault"]}))
+        policy={"credentials": ["vault"]})
     gateway = own_gateway(made)
     raw = []
 
@@ -249,3 +246,30 @@ def test_a_trailer_cannot_set_what_is_stamped(own_gateway, world):
         assert client.response("POST").status == 200
     assert VAULT_KEY.encode() in raw[0] and b"X-Sum: 1" in raw[0]
     assert b"forged" not in raw[0]
+
+
+def test_a_tunnel_that_was_not_held_goes_when_it_would_have_to_be(own_gateway, world):
+    """Neither an open tunnel nor one that was being dialled was asked about the server name that is now demanded."""
+    made = config(world, policy={"sni": "off"})
+    gateway = own_gateway(made)
+    world.dns.script("late.moretls.test", "A", Answer((a("late.moretls.test", ECHO, 0),), delay=0.25))
+    world.dns.script("late.moretls.test", "AAAA", Answer())
+    with Client(gateway.address) as opened, Client(gateway.address) as dialled:
+        assert opened.open_tunnel("echo.acme.test", 443).status == 200
+        opened.send(b"not TLS")
+        assert opened.read(7) == b"not TLS"
+        dialled.send(b"CONNECT late.moretls.test:443 HTTP/1.1\r\nHost: x\r\n\r\n")
+        time.sleep(0.05)
+        after = copy.deepcopy(made)
+        after["policies"]["standing"]["sni"] = "match"
+        assert gateway.reload(after), gateway.last_reload
+        assert opened.ended(1) is not None
+        refusal.check(dialled.response("CONNECT"), "policy-narrowed", "late.moretls.test", tunnel=True)
+    with Client(gateway.address) as held:  # and one that was held stays
+        assert held.open_tunnel("echo.acme.test", 443).status == 200
+        greeting = hello.client_hello("echo.acme.test")
+        held.send(greeting)
+        assert held.read(len(greeting)) == greeting
+        assert gateway.reload(after | {"version": 1}), gateway.last_reload
+        held.send(b"on")
+        assert held.read(2) == b"on"

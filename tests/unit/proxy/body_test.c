@@ -362,6 +362,16 @@ static void overhead_has_a_limit(void **state)
     expect_big(true, 0, "one more");
 
     big_start();
+    big_add("0;");
+    big_fill('a', 17000);
+    big_add("\r\n\r\n");
+    expect_big(true, 0, "FRAME-08: around no data at all");
+    big_start();
+    big_add("1;");
+    big_fill('a', 17000);
+    expect_big(true, 0, "FRAME-08: an extension without an end");
+
+    big_start();
     big_add("186a0;");
     big_fill('a', 17000);
     big_add("\r\n");

@@ -399,6 +399,8 @@ static void fields_have_a_limit(void **state)
                   "129");
     expect_reason(false, many_fields(LINE, 10001), GW_REASON_HEADERS_TOO_LARGE, SIZE_MAX, &normal,
                   "SYN-11: 10,001 tiny fields");
+    expect_reason(false, many_fields("GET http://a.test/\r\n", 5), GW_REASON_BAD_REQUEST, 20,
+                  &small, "HTTP/0.9 has none, and is refused as such");
     const char *answer = "HTTP/1.1 200 OK\r\n";
     expect_reason(true, many_fields(answer, 4), GW_REASON_NONE, SIZE_MAX, &small, "four of four");
     expect_reason(true, many_fields(answer, 5), GW_REASON_UPSTREAM_PROTOCOL, strlen(answer) + 31,
