@@ -57,13 +57,23 @@ static int on_trailer_value(llhttp_t *parser, const char *at, size_t length)
     return keep(body, &body->value, at, length);
 }
 
+static bool is_named(const struct gw_body *body, struct gw_slice name)
+{
+    struct gw_slice rest = gw_buffer_slice(&body->named), option;
+    while (gw_slice_next(&rest, ',', &option))
+        if (gw_slice_equal_nocase(option, name))
+            return true;
+    return false;
+}
+
 static int on_trailer(llhttp_t *parser)
 {
     struct gw_body *body = parser->data;
     struct gw_slice name = gw_buffer_slice(&body->name);
     struct gw_slice value = gw_slice_trim(gw_buffer_slice(&body->value));
     bool kept = true;
-    if (gw_rewrite_trailer_ok(name) && !gw_stamps_name(body->stamps, body->stamp_count, name)) {
+    if (gw_rewrite_trailer_ok(name) && !gw_stamps_name(body->stamps, body->stamp_count, name)
+        && !is_named(body, name)) {
         kept = gw_buffer_append(&body->trailers, name)
                && gw_buffer_append(&body->trailers, GW_SLICE(": "))
                && gw_buffer_append(&body->trailers, value)
@@ -108,6 +118,7 @@ void gw_body_init(struct gw_body *body, enum gw_body_kind kind, uint64_t length,
 
 void gw_body_fini(struct gw_body *body)
 {
+    gw_buffer_fini(&body->named);
     gw_buffer_fini(&body->trailers);
     gw_buffer_fini(&body->name);
     gw_buffer_fini(&body->value);

@@ -18,6 +18,8 @@ struct gw_body {
     struct gw_buffer trailers;     /* "name: value" CRLF, those that may go on */
     const struct gw_stamp *stamps; /* borrowed, set after init: fields of these names may not */
     size_t stamp_count;
+    struct gw_buffer
+        named; /* names in Connection, comma after each: such fields may not (handed over) */
     /* private */
     struct gw_http_head *head; /* borrowed: its parser goes on where the head ended */
     const char *start;         /* of the present call: where its text begins, */

@@ -11,7 +11,9 @@
 #include "base/macros.h"
 #include "gateway/proxy/exchange.h"
 
-enum { READ_BYTES = 8192 };
+/* Connections over their network's limit that are answered at leisure, out of the descriptors that
+ * a process keeps in reserve. */
+enum { READ_BYTES = 8192, TURNED_AWAY_MAX = 16 };
 
 enum event {
     FIRST_BYTE,
@@ -89,6 +91,15 @@ static void drop_head(struct gw_client *client)
     client->head = NULL;
 }
 
+static void give_places_back(struct gw_client *client)
+{
+    struct gw_proxy *proxy = client->proxy;
+    gw_count_sub(proxy->page, GW_COUNT_CLIENTS, 1);
+    gw_discharge(&proxy->shared->admission[client->slot].connections,
+                 &proxy->page->share[client->slot].connections);
+    proxy->client_count--;
+}
+
 static void start_gone(struct gw_client *client)
 {
     struct gw_proxy *proxy = client->proxy;
@@ -96,13 +107,11 @@ static void start_gone(struct gw_client *client)
         gw_exchange_abort(client->exchange, GW_CLOSING_CLIENT_GONE);
     gw_timer_stop(&client->timer);
     gw_list_remove(&client->link);
-    if (client->watch != NULL) { /* else a relay has it, and the places with it */
-        gw_watch_close(client->watch);
-        gw_count_sub(proxy->page, GW_COUNT_CLIENTS, 1);
-        gw_discharge(&proxy->shared->admission[client->slot].connections,
-                     &proxy->page->share[client->slot].connections);
-        proxy->client_count--;
-    }
+    gw_watch_close(client->watch);
+    if (client->turned_away)
+        proxy->turned_away--;
+    else if (client->watch != NULL) /* else a relay has it, and the places with it */
+        give_places_back(client);
     drop_head(client);
     free(client->fixed);
     gw_buffer_fini(&client->in);
@@ -332,7 +341,12 @@ static void refuse_connection(struct gw_client *client, enum gw_reason reason)
                                                     .status = gw_reason_status(reason),
                                                     .client = &client->address });
     gw_count_add(client->proxy->page, GW_COUNT_REFUSED, 1);
-    tell(client, gw_reply_write(&reply, &client->out) ? LAST_WORD : PEER_GONE);
+    bool written = gw_reply_write(&reply, &client->out);
+    /* A flood of them is not waited for: what the kernel takes at once is all that they get. */
+    bool lingers = client->proxy->turned_away <= TURNED_AWAY_MAX;
+    if (!lingers)
+        (void)gw_watch_flush(client->watch, &client->out);
+    tell(client, written && lingers ? LAST_WORD : PEER_GONE);
 }
 
 void gw_client_accept(struct gw_proxy *proxy, int fd, uint32_t slot,
@@ -357,18 +371,19 @@ void gw_client_accept(struct gw_proxy *proxy, int fd, uint32_t slot,
     client->state = GW_CLIENT_IDLE;
     gw_timer_init(&client->timer, on_timer);
     gw_list_append(&proxy->clients, &client->link);
-    proxy->client_count++;
     gw_count_add(proxy->page, GW_COUNT_ACCEPTED, 1);
-    gw_count_add(proxy->page, GW_COUNT_CLIENTS, 1);
     const struct gw_binding *binding = gw_config_binding(proxy->config, slot);
     uint32_t most = binding != NULL ? binding->network->max_connections : 0;
     _Atomic uint32_t *shared = &proxy->shared->admission[slot].connections;
     _Atomic uint32_t *share = &proxy->page->share[slot].connections;
     if (!gw_admit(shared, share, most)) {
-        (void)gw_admit(shared, share, 0); /* counted all the same, for as long as it lingers */
+        client->turned_away = true;
+        proxy->turned_away++;
         refuse_connection(client, GW_REASON_TOO_MANY);
         return;
     }
+    proxy->client_count++;
+    gw_count_add(proxy->page, GW_COUNT_CLIENTS, 1);
     set_timer(client, gw_limit(limits_of(client), CLIENT_IDLE_TIMEOUT_MS));
 }
 

@@ -34,6 +34,7 @@ struct gw_client {
     struct gw_authority *fixed; /* owned; inside a CONNECT to a plain port: whom it is for */
     uint64_t discard;           /* DISCARDING: bytes still to come */
     bool shut;                  /* LINGERING: our FIN is sent */
+    bool turned_away;           /* over its network's limit: holds no place, is answered and goes */
 };
 
 /* Takes the socket. What cannot be served is shed and counted. */

@@ -6,11 +6,16 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/check.h"
 #include "base/macros.h"
+#include "policy/ip_screen.h"
+
+/* Under way at the same time: a name with many dead addresses must not take many descriptors. */
+enum { ATTEMPTS_MAX = 3 };
 
 struct gw_dial_attempt {
     struct gw_dial *dial;
@@ -72,6 +77,25 @@ static void on_patience(struct gw_timer *timer)
         attempt_failed(attempt, ETIMEDOUT);
 }
 
+/* An address that is local by route alone (AnyIP, a load balancer's virtual address) stands on no
+ * interface, so the screen cannot know it; but the kernel then gives the connection that very
+ * address as its own. Loopback does so too, and is the screen's to judge. */
+static bool leads_to_self(int fd, const struct gw_dialable *dialable)
+{
+    struct sockaddr_storage own;
+    socklen_t length = sizeof own;
+    struct gw_ip_address address = gw_dialable_address(dialable), local = { 0 };
+    if (gw_ip_screen(&address) == GW_KIND_LOOPBACK
+        || getsockname(fd, (struct sockaddr *)&own, &length) != 0)
+        return false;
+    local.family = own.ss_family == AF_INET ? 4 : 6;
+    if (own.ss_family == AF_INET)
+        memcpy(local.bytes, &((const struct sockaddr_in *)(const void *)&own)->sin_addr, 4);
+    else
+        memcpy(local.bytes, &((const struct sockaddr_in6 *)(const void *)&own)->sin6_addr, 16);
+    return gw_ip_address_equal(&local, &address);
+}
+
 static bool leads_to(int fd, const struct gw_dialable *dialable)
 {
     struct sockaddr_storage peer;
@@ -104,6 +128,10 @@ static void on_attempt(struct gw_watch *watch)
             attempt_failed(attempt, ECONNRESET);
         else
             finish(dial, GW_REASON_PEER_MISMATCH);
+        return;
+    }
+    if (leads_to_self(watch->fd, dialable)) {
+        finish(dial, GW_REASON_RESOLVED);
         return;
     }
     dial->watch = watch;
@@ -151,6 +179,10 @@ static int try_address(struct gw_dial *dial, size_t index)
  * from within gw_dial_start(). */
 static void start_next(struct gw_dial *dial)
 {
+    if (dial->pending >= ATTEMPTS_MAX) { /* one of them has to end first */
+        gw_timer_start(dial->timers, &dial->stagger, gw_limit(dial->limits, ATTEMPT_DELAY_MS));
+        return;
+    }
     size_t count = gw_dialable_count(dial->set);
     while (dial->next < count) {
         size_t index = dial->next++;

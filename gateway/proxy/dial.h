@@ -13,7 +13,8 @@
 struct gw_dial {
     /* Called once, never from within gw_dial_start(). */
     void (*done)(struct gw_dial *dial);
-    enum gw_reason reason;  /* NONE, CONNECT_FAILED, CONNECT_TIMEOUT, PEER_MISMATCH, OVERLOADED */
+    enum gw_reason reason;  /* NONE, CONNECT_FAILED, CONNECT_TIMEOUT, PEER_MISMATCH, OVERLOADED;
+                                     RESOLVED: it leads to this very host */
     struct gw_watch *watch; /* NONE: the connected socket, handed over */
     struct gw_ip_address address; /* NONE: where it leads; else the last one that failed */
     int error;                    /* errno of the last failure, for the operator */

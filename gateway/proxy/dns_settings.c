@@ -30,6 +30,9 @@ static bool copy_host(struct gw_dns_settings *settings, const struct gw_snapshot
     return true;
 }
 
+/* With very many networks an equal share would be nothing. */
+enum { SHARE_MIN = 16 };
+
 struct gw_dns_settings *gw_dns_settings_new(const struct gw_snapshot *snapshot,
                                             struct gw_error *err)
 {
@@ -44,6 +47,10 @@ struct gw_dns_settings *gw_dns_settings_new(const struct gw_snapshot *snapshot,
     settings->resolution_delay_ms = snapshot->dns.resolution_delay_ms;
     settings->cache_entries = gw_limit(&snapshot->limits, DNS_CACHE_ENTRIES);
     settings->queries = gw_limit(&snapshot->limits, DNS_QUERIES);
+    settings->share =
+        settings->queries / (snapshot->network_count > 0 ? snapshot->network_count : 1);
+    if (settings->share < SHARE_MIN)
+        settings->share = SHARE_MIN;
     settings->hosts = calloc((size_t)snapshot->dns.host_count + 1, sizeof *settings->hosts);
     if (settings->hosts == NULL || !copy_servers(settings, snapshot)
         || !gw_name_table_init(&settings->host_table, snapshot->dns.host_count, err))
@@ -90,7 +97,7 @@ bool gw_dns_settings_same(const struct gw_dns_settings *a, const struct gw_dns_s
 {
     if (a->timeout_ms != b->timeout_ms || a->tries != b->tries || a->deadline_ms != b->deadline_ms
         || a->max_ttl_s != b->max_ttl_s || a->resolution_delay_ms != b->resolution_delay_ms
-        || a->cache_entries != b->cache_entries || a->queries != b->queries
+        || a->cache_entries != b->cache_entries || a->queries != b->queries || a->share != b->share
         || a->server_count != b->server_count || a->host_count != b->host_count)
         return false;
     for (uint32_t i = 0; i < a->server_count; i++)

@@ -14,6 +14,7 @@ struct gw_dns_settings {
     uint32_t server_count;
     uint32_t timeout_ms, tries, deadline_ms, max_ttl_s, resolution_delay_ms;
     uint64_t cache_entries, queries;
+    uint64_t share; /* of `queries`, for one network: its slow names leave room for the others' */
     struct gw_dns_static *hosts; /* in the order of the snapshot */
     uint32_t host_count;
     struct gw_name_table host_table;

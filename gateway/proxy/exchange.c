@@ -155,6 +155,8 @@ static void release_upstream(struct gw_exchange *exchange)
                  && exchange->closing == GW_CLOSING_DONE && exchange->response.keep_alive
                  && exchange->response_body.complete && exchange->request_body.complete
                  && gw_buffer_length(&upstream->in) == 0 && gw_buffer_length(&upstream->out) == 0;
+    if (clean && exchange->request_body.kind != GW_BODY_NONE)
+        gw_watch_linger(upstream->watch, true);
     if (clean)
         gw_pool_put(exchange->proxy->pool, upstream, exchange->client->slot, exchange->stamp_key);
     else
@@ -473,6 +475,9 @@ void gw_exchange_start(struct gw_client *client, struct gw_http_head *head)
                                      exchange->verdict.dial_port,
                                      exchange->config->snapshot->via_token, exchange->stamps,
                                      exchange->verdict.credential_count, &exchange->request_head);
+    struct gw_buffer named = { 0 };
+    if (request->body == GW_BODY_CHUNKED)
+        kept = gw_connection_copy(head, text, &named) && kept;
     /* From here on nothing refers to the bytes of the head any more. */
     gw_buffer_consume(&client->in, head->length);
     request->method = exchange->ask.method;
@@ -481,10 +486,12 @@ void gw_exchange_start(struct gw_client *client, struct gw_http_head *head)
         reason = GW_REASON_OVERLOADED;
     if (reason == GW_REASON_NONE && client->proxy->draining)
         reason = GW_REASON_CLOSING;
-    if (reason == GW_REASON_NONE && exchange->ask.kind == GW_ASK_TUNNEL
-        && !exchange->verdict.read_as_http && !admit_tunnel(exchange))
+    bool relays = request->websocket
+                  || (exchange->ask.kind == GW_ASK_TUNNEL && !exchange->verdict.read_as_http);
+    if (reason == GW_REASON_NONE && relays && !admit_tunnel(exchange))
         reason = GW_REASON_TOO_MANY;
     gw_body_init(&exchange->request_body, request->body, request->body_length, head);
+    exchange->request_body.named = named;
     exchange->request_body.stamps = exchange->stamps;
     exchange->request_body.stamp_count = exchange->verdict.credential_count;
     exchange->may_send_body = !request->expects_continue || request->minor0;
@@ -615,6 +622,7 @@ static void start_resolving(struct gw_exchange *exchange)
     const struct gw_host *host = &exchange->request.authority.host;
     exchange->step_began = uv_hrtime();
     exchange->lookup.done = on_resolved;
+    exchange->lookup.slot = exchange->client->slot;
     if (gw_resolver_ask(exchange->proxy->resolver, host, &exchange->lookup))
         take_answer(exchange);
 }
@@ -640,6 +648,8 @@ static void on_dialled(struct gw_dial *dial)
     exchange->durations.connect = since(exchange->step_began);
     exchange->address = dial->address;
     if (dial->reason != GW_REASON_NONE) {
+        if (dial->reason == GW_REASON_RESOLVED)
+            exchange->refusal.kind = GW_KIND_SELF_ADDRESS;
         if (dial->error != 0)
             snprintf(exchange->detail, sizeof exchange->detail, "%s", uv_strerror(-dial->error));
         gw_exchange_refuse(exchange, dial->reason);

@@ -28,6 +28,7 @@ struct gw_proxy {
     struct gw_audit *audit;
     struct gw_list clients, relays;
     uint64_t client_count, client_most;
+    uint64_t turned_away; /* connections over their network's limit, on their way out */
     uint64_t next_id;
     bool draining;
     /* Called when a client or relay has gone: the door may open again, a drain may be over. */

@@ -23,6 +23,7 @@ struct half {
 
 struct sniffer { /* sni: log */
     struct gw_buffer seen;
+    uint64_t until; /* loop milliseconds: a hello that dribbles is not waited for */
 };
 
 struct gw_relay {
@@ -45,6 +46,7 @@ struct gw_relay {
     uint16_t port, dial_port;
     int16_t status;
     bool connect, counted_tunnel, hello_matched, closed;
+    bool broken; /* one side has sent a reset */
     uint8_t host_class;
     bool https;
     char *path; /* WebSocket: for asking again */
@@ -141,22 +143,28 @@ static void close_relay(struct gw_relay *relay, enum gw_closing closing)
 
 /* ---- sni: log ---------------------------------------------------------------------------- */
 
+/* Records split a hello into pieces with 5 bytes of head each; this much of that is looked at. */
+enum { RECORD_SLACK = 4096 };
+
 /* Looks at a copy of the first bytes and never holds any. */
 static void sniff(struct gw_relay *relay, struct gw_slice bytes)
 {
     size_t limit = (size_t)gw_limit(&relay->config->snapshot->limits, CLIENT_HELLO_BYTES);
     unsigned char *scratch = malloc(limit);
     struct gw_client_hello_facts facts;
-    if (scratch == NULL || !gw_buffer_append(&relay->sniffer->seen, bytes)) {
+    struct gw_buffer *seen = &relay->sniffer->seen;
+    if (bytes.length > limit + RECORD_SLACK - gw_buffer_length(seen))
+        bytes.length = limit + RECORD_SLACK - gw_buffer_length(seen);
+    if (scratch == NULL || !gw_buffer_append(seen, bytes)) {
         free(scratch);
         drop_sniffer(relay);
         return;
     }
     enum gw_client_hello found =
-        gw_client_hello_read(gw_buffer_slice(&relay->sniffer->seen), limit, scratch, &facts);
+        gw_client_hello_read(gw_buffer_slice(seen), limit, scratch, &facts);
     if (found == GW_HELLO_NAMED)
         relay->sni = strndup(facts.name.data, facts.name.length);
-    if (found != GW_HELLO_NEED_MORE)
+    if (found != GW_HELLO_NEED_MORE || gw_buffer_length(seen) == limit + RECORD_SLACK)
         drop_sniffer(relay);
     free(scratch);
 }
@@ -286,6 +294,28 @@ static bool pump(struct gw_relay *relay, struct half *half)
     return true;
 }
 
+static enum gw_closing reset_by_whom(const struct gw_relay *relay)
+{
+    return relay->client->ready & GW_PEER_RESET ? GW_CLOSING_CLIENT_RESET
+                                                : GW_CLOSING_UPSTREAM_RESET;
+}
+
+/* A reset that no read meets: its sender had ended before, or is not read from because the other
+ * side takes nothing. What still moves may go on; what stands still is not waited for (K39). */
+static void mind_reset(struct gw_relay *relay)
+{
+    unsigned bits = (unsigned)relay->client->ready | relay->upstream->ready;
+    if (!(bits & GW_PEER_RESET) || relay->broken)
+        return;
+    const struct half *from = relay->client->ready & GW_PEER_RESET ? &relay->up : &relay->down;
+    if (gw_buffer_length(&from->pending) == 0) {
+        close_relay(relay, reset_by_whom(relay));
+        return;
+    }
+    relay->broken = true;
+    set_timer(relay);
+}
+
 static void on_either(struct gw_watch *watch)
 {
     struct gw_relay *relay = watch->owner;
@@ -293,6 +323,8 @@ static void on_either(struct gw_watch *watch)
         return;
     if (relay->up.shut && relay->down.shut)
         close_relay(relay, GW_CLOSING_DONE);
+    else
+        mind_reset(relay);
 }
 
 /* ---- time -------------------------------------------------------------------------------- */
@@ -300,6 +332,8 @@ static void on_either(struct gw_watch *watch)
 static uint64_t idle_limit(const struct gw_relay *relay)
 {
     const struct gw_limits *limits = &relay->config->snapshot->limits;
+    if (relay->broken)
+        return gw_limit(limits, LINGER_MS);
     uint64_t half = gw_limit(limits, HALF_CLOSED_TIMEOUT_S),
              idle = gw_limit(limits, IDLE_TIMEOUT_S);
     bool half_closed = relay->up.ended || relay->down.ended;
@@ -311,6 +345,8 @@ static void set_timer(struct gw_relay *relay)
     uint64_t now = gw_timers_now(relay->proxy->timers), at = relay->moved + idle_limit(relay);
     if (relay->expires != 0 && relay->expires < at)
         at = relay->expires;
+    if (relay->sniffer != NULL && relay->sniffer->until < at)
+        at = relay->sniffer->until;
     gw_timer_start(relay->proxy->timers, &relay->timer, at > now ? at - now : 0);
 }
 
@@ -318,10 +354,12 @@ static void on_timer(struct gw_timer *timer)
 {
     struct gw_relay *relay = gw_container_of(timer, struct gw_relay, timer);
     uint64_t now = gw_timers_now(relay->proxy->timers);
+    if (relay->sniffer != NULL && now >= relay->sniffer->until)
+        drop_sniffer(relay);
     if (relay->expires != 0 && now >= relay->expires)
         close_relay(relay, GW_CLOSING_LIFETIME);
     else if (now >= relay->moved + idle_limit(relay))
-        close_relay(relay, GW_CLOSING_IDLE);
+        close_relay(relay, relay->broken ? reset_by_whom(relay) : GW_CLOSING_IDLE);
     else
         set_timer(relay);
 }
@@ -409,6 +447,10 @@ void gw_relay_start(struct gw_proxy *proxy, struct gw_relay_start *start)
     relay->path = start->path;
     if (start->watch_hello)
         relay->sniffer = calloc(1, sizeof *relay->sniffer);
+    if (relay->sniffer != NULL)
+        relay->sniffer->until =
+            gw_timers_now(proxy->timers)
+            + gw_limit(&relay->config->snapshot->limits, CLIENT_HELLO_TIMEOUT_MS);
     bool whole = take_apart(relay, start);
     gw_list_append(&proxy->relays, &relay->link);
     relay->moved = gw_timers_now(proxy->timers);

@@ -13,6 +13,19 @@ static void mark(struct gw_http_head *head, const char *text, struct gw_slice na
             head->fields[i].connection = true;
 }
 
+bool gw_connection_copy(const struct gw_http_head *head, const char *text, struct gw_buffer *out)
+{
+    for (uint32_t i = 0; i < head->field_count; i++) {
+        const struct gw_http_field *field = &head->fields[i];
+        if (field->id != GW_FIELD_CONNECTION && field->id != GW_FIELD_PROXY_CONNECTION)
+            continue;
+        if (!gw_buffer_append(out, gw_http_value(field, text))
+            || !gw_buffer_append(out, GW_SLICE(",")))
+            return false;
+    }
+    return true;
+}
+
 bool gw_connection_mark(struct gw_http_head *head, const char *text, bool *close, bool *keep_alive,
                         bool *upgrade)
 {
@@ -79,12 +92,12 @@ static bool accepts_json(struct gw_slice list)
 /* "1.1 token, 1.0 fred (comment)": is ours among the pseudonyms? (RFC 9110 7.6.3) */
 static bool via_names(struct gw_slice list, struct gw_slice own)
 {
-    struct gw_slice element, word;
-    while (gw_slice_next(&list, ',', &element)) {
-        while (gw_slice_next(&element, ' ', &word))
-            if (gw_slice_equal_nocase(word, own))
-                return true;
-    }
+    struct gw_slice element, part, word;
+    while (gw_slice_next(&list, ',', &element))
+        while (gw_slice_next(&element, ' ', &part))
+            while (gw_slice_next(&part, '\t', &word))
+                if (gw_slice_equal_nocase(word, own))
+                    return true;
     return false;
 }
 
@@ -122,6 +135,8 @@ static enum gw_reason read_field(const struct gw_http_field *field, const char *
         seen->keys++;
         break;
     case GW_FIELD_EXPECT:
+        if (out->minor0)
+            break; /* not known to 1.0: ignored, and not passed on (RFC 9110 10.1.1) */
         if (gw_slice_equal_nocase(value, GW_SLICE("100-continue")))
             out->expects_continue = true;
         else

@@ -1,6 +1,7 @@
 /* gateway/proxy/request.h - what a request head means, after every check that needs no policy.
  * RFC 9112 3.2 (target, Host), 6 (framing), RFC 9110 7.6.1 (Connection), 10.1.1 (Expect). */
 #pragma once
+#include "gateway/proxy/buffer.h"
 #include "gateway/proxy/http_head.h"
 #include "policy/request_target.h"
 
@@ -32,6 +33,10 @@ struct gw_request {
  * marked (`connection`). What was understood up to then is in `out` (host and port for the log). */
 enum gw_reason gw_request_read(struct gw_http_head *head, const char *text, const char *own_via,
                                struct gw_request *out);
+
+/* What Connection (and Proxy-Connection) say, for the trailers that come when the head is gone;
+ * added to `out`, a comma after each. False when out of memory. */
+bool gw_connection_copy(const struct gw_http_head *head, const char *text, struct gw_buffer *out);
 
 /* Marks the fields that Connection (and Proxy-Connection) name; false when they name too many. */
 bool gw_connection_mark(struct gw_http_head *head, const char *text, bool *close, bool *keep_alive,

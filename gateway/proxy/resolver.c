@@ -16,13 +16,14 @@ struct gw_resolver {
     struct gw_dns_settings *settings; /* NULL until configured */
     struct gw_dns_settings *former;   /* its static addresses may still be read in this turn */
     struct gw_dns_cache *cache;
-    struct gw_name_table in_flight; /* resolutions that may be joined */
-    struct gw_list resolutions;     /* all of them */
-    uint64_t running;               /* their number */
-    struct gw_dns_channel *channel; /* NULL: no servers */
-    struct gw_list channels;        /* that one and those that retire */
-    uv_timer_t door;                /* never started: its close makes `closed` a loop's callback */
-    size_t open;                    /* door, channels, resolutions */
+    struct gw_name_table in_flight;      /* resolutions that may be joined */
+    struct gw_list resolutions;          /* all of them */
+    uint64_t running;                    /* their number */
+    uint64_t asked_by[GW_NETWORK_SLOTS]; /* and by whom they were begun */
+    struct gw_dns_channel *channel;      /* NULL: no servers */
+    struct gw_list channels;             /* that one and those that retire */
+    uv_timer_t door; /* never started: its close makes `closed` a loop's callback */
+    size_t open;     /* door, channels, resolutions */
     bool closing;
     void (*closed)(void *context);
     void *context;
@@ -44,6 +45,7 @@ struct resolution {
     struct gw_name_node node; /* of resolver->in_flight, while `listed` */
     bool listed;              /* by the settings in force: may be joined, and its answer cached */
     struct gw_host host;
+    uint32_t slot; /* whose share it takes, to its end, whoever still waits */
     struct half halves[HALVES];
     unsigned awaited; /* halves without an answer */
     uv_timer_t due;
@@ -177,13 +179,15 @@ static void join(struct resolution *resolution, struct gw_lookup *lookup)
 static void on_answer(struct gw_dns_asker *asker, const struct gw_dns_answer *answer);
 static void on_due(uv_timer_t *timer);
 
-static struct resolution *resolution_new(struct gw_resolver *resolver, const struct gw_host *host)
+static struct resolution *resolution_new(struct gw_resolver *resolver, const struct gw_host *host,
+                                         uint32_t slot)
 {
     struct resolution *resolution = calloc(1, sizeof *resolution);
     if (resolution == NULL)
         return NULL;
     resolution->resolver = resolver;
     resolution->host = *host;
+    resolution->slot = slot;
     gw_list_init(&resolution->waiting);
     resolution->max_ttl_s = resolution->ttl_s = resolver->settings->max_ttl_s;
     resolution->resolution_delay_ms = resolver->settings->resolution_delay_ms;
@@ -197,6 +201,7 @@ static struct resolution *resolution_new(struct gw_resolver *resolver, const str
     resolver->open++;
     gw_list_append(&resolver->resolutions, &resolution->member);
     resolver->running++;
+    resolver->asked_by[slot]++;
     resolution->node.name = gw_host_slice(&resolution->host);
     gw_name_table_add(&resolver->in_flight, &resolution->node);
     resolution->listed = true;
@@ -246,10 +251,12 @@ bool gw_resolver_ask(struct gw_resolver *resolver, const struct gw_host *host,
     }
     if (resolver->channel == NULL)
         return answer_now(lookup, GW_REASON_DNS_FAILED, NULL, 0);
+    gw_check(lookup->slot < GW_NETWORK_SLOTS);
     if (resolver->running >= resolver->settings->queries
+        || resolver->asked_by[lookup->slot] >= resolver->settings->share
         || !gw_dns_channel_has_room(resolver->channel, HALVES))
         return answer_now(lookup, GW_REASON_OVERLOADED, NULL, 0);
-    struct resolution *resolution = resolution_new(resolver, host);
+    struct resolution *resolution = resolution_new(resolver, host, lookup->slot);
     if (resolution == NULL)
         return answer_now(lookup, GW_REASON_INTERNAL, NULL, 0);
     lookup->cached = false;
@@ -334,6 +341,7 @@ static void leave(struct resolution *resolution)
         gw_name_table_remove(&resolver->in_flight, &resolution->node);
     gw_list_remove(&resolution->member);
     resolver->running--;
+    resolver->asked_by[resolution->slot]--;
     uv_close((uv_handle_t *)&resolution->due, on_resolution_closed);
 }
 

@@ -34,7 +34,8 @@ struct gw_lookup {
                               DNS_TIMEOUT, TOO_MANY_ADDRESSES, OVERLOADED, INTERNAL */
     const struct gw_ip_address *addresses; /* NONE: valid until `done` or the loop turn ends */
     size_t count;
-    bool cached;            /* no query was made for this asker alone (cached, static, or shared) */
+    uint32_t slot; /* set before: the network that asks; each has its share of dns_queries */
+    bool cached;   /* no query was made for this asker alone (cached, static, or shared) */
     struct gw_list waiting; /* private */
     bool in_flight;         /* private */
 };

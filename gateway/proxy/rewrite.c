@@ -65,6 +65,10 @@ static bool request_field_goes_on(const struct gw_http_field *field, const char 
         if (request->body != GW_BODY_CHUNKED)
             return false;
         break;
+    case GW_FIELD_EXPECT:
+        if (request->minor0)
+            return false;
+        break;
     case GW_FIELD_OTHER:
     case GW_FIELD_TRANSFER_ENCODING:
     case GW_FIELD_CONNECTION:
@@ -72,7 +76,6 @@ static bool request_field_goes_on(const struct gw_http_field *field, const char 
     case GW_FIELD_KEEP_ALIVE:
     case GW_FIELD_TE:
     case GW_FIELD_UPGRADE:
-    case GW_FIELD_EXPECT:
     case GW_FIELD_PROXY_AUTHORIZATION:
     case GW_FIELD_PROXY_AUTHENTICATE:
     case GW_FIELD_PROXY_AUTH_INFO:

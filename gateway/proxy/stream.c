@@ -292,9 +292,14 @@ static enum step on_final_head(struct gw_exchange *exchange)
         return out_of_memory(exchange);
     exchange->status = (int)response->status;
     exchange->response_begun = true;
+    if (exchange->framing == GW_FRAMING_CLOSE) /* should we die, a FIN would look like the end */
+        gw_watch_linger(exchange->client->watch, false);
     touch(exchange);
     gw_body_init(&exchange->response_body, response->body, response->body_length,
                  &exchange->response_head);
+    if (response->body == GW_BODY_CHUNKED
+        && !gw_connection_copy(&exchange->response_head, text, &exchange->response_body.named))
+        return out_of_memory(exchange);
     return STEP_ON;
 }
 
@@ -439,6 +444,8 @@ static enum step answer_complete(struct gw_exchange *exchange)
         if (!put_last_chunk(&exchange->client->out, trailers))
             return out_of_memory(exchange);
     }
+    if (exchange->framing == GW_FRAMING_CLOSE)
+        gw_watch_linger(exchange->client->watch, true);
     (void)gw_watch_flush(exchange->client->watch, &exchange->client->out);
     return finish(exchange, exchange->closes ? GW_X_CLOSE : GW_X_KEEP, GW_CLOSING_DONE);
 }
@@ -524,6 +531,9 @@ void gw_stream_start(struct gw_exchange *exchange)
     gw_http_head_init(&exchange->response_head, true, limits_of(exchange));
     touch(exchange);
     set_timer(exchange);
+    /* A death or a sweep must not leave the kernel to send on what is queued of a body. */
+    if (exchange->request_body.kind != GW_BODY_NONE)
+        gw_watch_linger(upstream->watch, false);
     if (!gw_buffer_append(&upstream->out, gw_buffer_slice(&exchange->request_head))
         || !gw_rewrite_stamp(exchange->stamps, exchange->verdict.credential_count,
                              &upstream->out)) {
