@@ -24,7 +24,6 @@ GW_LIMIT(RESPONSE_TIMEOUT_MS,  "response_timeout_ms",    300000,   10, 86400000,
 GW_LIMIT(BODY_IDLE_TIMEOUT_MS, "body_idle_timeout_ms",   300000,   10, 86400000,  "a body, in either direction, that does not move")
 GW_LIMIT(IDLE_TIMEOUT_S,       "idle_timeout_s",         3600,     1, 31536000,   "a tunnel in which nothing moves")
 GW_LIMIT(HALF_CLOSED_TIMEOUT_S,"half_closed_timeout_s",  3600,     1, 31536000,   "a tunnel that one side has closed, in which nothing moves")
-GW_LIMIT(EARLY_DATA_BYTES,     "early_data_bytes",       65536,    1024, 1048576, "bytes kept that a client sends before its tunnel is open")
 GW_LIMIT(CLIENT_HELLO_BYTES,   "client_hello_bytes",     16384,    512, 65536,    "ClientHello that is reassembled to be checked")
 GW_LIMIT(CLIENT_HELLO_TIMEOUT_MS,"client_hello_timeout_ms",10000,  10, 600000,    "from the answer to CONNECT to the whole ClientHello, where it is checked")
 GW_LIMIT(POOL_CONNECTIONS,     "pool_connections",       256,      0, 100000,     "idle upstream connections kept by one proxy process; 0: none")

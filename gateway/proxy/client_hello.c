@@ -79,7 +79,7 @@ static enum gw_client_hello gather(struct message *message, const struct fragmen
 /* The message as one piece: where it stands if one record holds it, else copied to `scratch`. */
 static struct gw_slice assemble(struct gw_slice bytes, size_t length, unsigned char *scratch)
 {
-    struct fragment fragment;
+    struct fragment fragment = { 0 };
     next_fragment(&bytes, &fragment);
     if (fragment.length == length)
         return (struct gw_slice){ (const char *)fragment.data, length };

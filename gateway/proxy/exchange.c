@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/check.h"
 #include "base/macros.h"
@@ -138,6 +139,7 @@ static void record_end(struct gw_exchange *exchange)
                      .bytes_down = exchange->response_body.total,
                      .duration_us = (uint64_t)since(exchange->began),
                      .durations = exchange->durations,
+                     .sni = { exchange->sni, exchange->sni_length },
                  });
     gw_count_add(exchange->proxy->page, GW_COUNT_BYTES_UP, exchange->request_body.total);
     gw_count_add(exchange->proxy->page, GW_COUNT_BYTES_DOWN, exchange->response_body.total);
@@ -525,6 +527,33 @@ static bool admits(const struct gw_exchange *exchange, const struct gw_ip_addres
                                 count, NULL, NULL, NULL)
                .reason
            == GW_REASON_NONE;
+}
+
+bool gw_exchange_restamp(struct gw_exchange *exchange)
+{
+    const struct gw_proxy *proxy = exchange->proxy;
+    const struct gw_binding *binding = gw_config_binding(proxy->config, exchange->client->slot);
+    struct gw_stamp stamps[GW_VERDICT_CREDENTIALS_MAX];
+    struct gw_verdict verdict;
+    if (exchange->config == proxy->config)
+        return true;
+    if (binding == NULL)
+        return false;
+    gw_decide(&binding->policy->image, &proxy->own, &exchange->ask, NULL, &verdict);
+    if (verdict.refusal.reason != GW_REASON_NONE
+        || verdict.credential_count != exchange->verdict.credential_count
+        || !gw_binding_stamps(binding, &verdict, stamps))
+        return false;
+    for (uint32_t i = 0; i < verdict.credential_count; i++)
+        if (!gw_slice_equal(stamps[i].header, exchange->stamps[i].header))
+            return false;
+    memcpy(exchange->stamps, stamps, sizeof stamps);
+    exchange->stamp_key = gw_binding_stamp_key(binding, &verdict);
+    gw_config_unref(exchange->config);
+    exchange->config = gw_config_ref(proxy->config);
+    exchange->binding = binding;
+    exchange->verdict = verdict;
+    return true;
 }
 
 bool gw_exchange_still_admitted(struct gw_exchange *exchange)

@@ -98,7 +98,9 @@ struct gw_exchange {
 
     uint64_t id, began, step_began; /* uv_hrtime */
     struct gw_durations durations;
-    int status;       /* answered */
+    int status;                 /* answered */
+    char sni[GW_HOST_TEXT_MAX]; /* of a ClientHello that was refused */
+    uint8_t sni_length;
     char detail[160]; /* for the operator */
 };
 
@@ -117,6 +119,10 @@ void gw_exchange_record(struct gw_exchange *exchange, const struct gw_ip_address
                         size_t count);
 /* Would the configuration in force admit this exchange (and the address, if it has one)? */
 bool gw_exchange_still_admitted(struct gw_exchange *exchange);
+
+/* Just before stamping: should the configuration have changed since the decision, the values in
+ * force now are taken. False when it would not stamp the same fields any more. */
+bool gw_exchange_restamp(struct gw_exchange *exchange);
 
 void gw_stream_start(struct gw_exchange *exchange);
 void gw_stream_pump(struct gw_exchange *exchange);

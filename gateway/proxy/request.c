@@ -223,6 +223,8 @@ static enum gw_reason read_all(struct gw_http_head *head, const char *text, stru
         if (reason == GW_REASON_NONE)
             reason = why;
     }
+    /* "chunked" and a HTAB: we would trim it, the decoder does not. Both must see it. */
+    seen.chunked = seen.chunked && (head->parser.flags & F_CHUNKED) != 0;
     enum gw_reason why = read_authority(&seen, out);
     if (reason == GW_REASON_NONE)
         reason = why;

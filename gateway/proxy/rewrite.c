@@ -150,7 +150,8 @@ enum gw_reason gw_response_read(struct gw_http_head *head, const char *text,
                 return GW_REASON_UPSTREAM_PROTOCOL;
         } else if (field->id == GW_FIELD_TRANSFER_ENCODING) {
             codings++;
-            chunked = gw_slice_equal_nocase(value, GW_SLICE("chunked"));
+            chunked = gw_slice_equal_nocase(value, GW_SLICE("chunked"))
+                      && (head->parser.flags & F_CHUNKED) != 0;
         } else if (field->id == GW_FIELD_UPGRADE) {
             upgrades++;
             websocket = gw_slice_equal_nocase(value, GW_SLICE("websocket"));

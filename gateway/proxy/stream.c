@@ -526,6 +526,10 @@ void gw_stream_pump(struct gw_exchange *exchange)
 void gw_stream_start(struct gw_exchange *exchange)
 {
     struct gw_upstream *upstream = exchange->upstream;
+    if (!gw_exchange_restamp(exchange)) {
+        gw_exchange_refuse(exchange, GW_REASON_POLICY_NARROWED);
+        return;
+    }
     gw_exchange_record(exchange, NULL, 0);
     gw_watch_give(upstream->watch, gw_exchange_upstream_ready, exchange);
     gw_http_head_init(&exchange->response_head, true, limits_of(exchange));

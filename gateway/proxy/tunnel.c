@@ -64,6 +64,14 @@ static void refuse_hello(struct gw_exchange *exchange, enum gw_closing closing)
     gw_exchange_finish(exchange, GW_X_CLOSE, closing);
 }
 
+static void refuse_name(struct gw_exchange *exchange, struct gw_slice name)
+{
+    size_t length = name.length < sizeof exchange->sni ? name.length : sizeof exchange->sni - 1;
+    memcpy(exchange->sni, name.data, length);
+    exchange->sni_length = (uint8_t)length;
+    refuse_hello(exchange, GW_CLOSING_SNI_MISMATCH);
+}
+
 /* True: look again when more has come. */
 static bool judge_hello(struct gw_exchange *exchange)
 {
@@ -82,7 +90,7 @@ static bool judge_hello(struct gw_exchange *exchange)
         || (found == GW_HELLO_UNNAMED && literal))
         hand_over(exchange, facts.name);
     else if (found == GW_HELLO_NAMED)
-        refuse_hello(exchange, GW_CLOSING_SNI_MISMATCH);
+        refuse_name(exchange, facts.name);
     else if (found == GW_HELLO_UNNAMED)
         refuse_hello(exchange, GW_CLOSING_SNI_MISSING);
     else if (!again)

@@ -1,5 +1,5 @@
 """A sandbox that attacks: reach what the policy refuses, move a secret, blur the end of a message, starve
-or crash the gateway, outlive a narrowed policy. What still gets through is marked xfail(strict) with its clause."""
+or crash the gateway, outlive a narrowed policy."""
 import contextlib
 import copy
 import json
@@ -433,8 +433,6 @@ def test_no_name_leads_back_to_any_own_listener(own_gateway, world):
         assert all(now <= then + 2 for now, then in zip(gateway.settle(before, 2), before))
 
 
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="14.1: a wildcard listener stands for every local address; one that is "
-                   "local by a route of type `local` (a load balancer's address, AnyIP) is on no interface and is not known")
 def test_an_address_that_is_local_by_a_route_is_ours_too(alone, world):
     if not world.network.public:
         pytest.skip(NEEDS_NETWORK)
@@ -490,7 +488,6 @@ def test_a_trailer_does_not_stand_in_for_a_stamped_header(alone, world):
         assert list(world["tls"].requests[0].trailers) == []
 
 
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="14.8: trailers are relayed without hop-by-hop fields; one that Connection names is one")
 def test_a_trailer_that_Connection_names_is_hop_by_hop(alone, world):
     world.forget()
     with alone(one_process(world)) as gateway:
@@ -626,8 +623,6 @@ def test_pipelined_refusals_take_neither_the_process_nor_its_memory(alone, world
         assert grown < 16384, f"{grown} KiB of one client's requests are kept"
 
 
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="P80, 0 Adversary (must not affect another sandbox): connections over a network's own limit are "
-                   "counted against limits.connections while they linger (1 s), so a network at its limit shuts the door of all")
 def test_connections_over_the_own_limit_leave_the_neighbour_its_door(alone, world):
     made = neighbours(one_process(world, limits={"connections": 200}), limits={"connections": 10})
     with alone(made) as gateway:
@@ -663,8 +658,6 @@ def test_connections_over_the_own_limit_leave_the_neighbour_its_door(alone, worl
         assert max(waits) < 1.5, f"the neighbour waited {max(waits):.1f} s"
 
 
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="0 Adversary (must not affect another sandbox): dns_queries is one pot for all networks, and a lookup "
-                   "whose asker has left stays in it until its deadline")
 @pytest.mark.parametrize("leaves", [False, True], ids=["stays", "leaves"])
 def test_names_that_never_resolve_leave_the_neighbour_its_resolver(leaves, alone, world):
     made = neighbours(one_process(world, limits={"dns_queries": 64}, dns={"timeout_ms": 1000, "tries": 2, "deadline_ms": 3000}))
@@ -685,8 +678,6 @@ def test_names_that_never_resolve_leave_the_neighbour_its_resolver(leaves, alone
             assert response.status == 200, f"{response.status} {response.reason}"
 
 
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="11: an idle tunnel holds no buffer; with sni: log a hello that never ends is kept for as long as the "
-                   "tunnel lives (up to 6 times client_hello_bytes each), and it has no deadline")
 def test_an_endless_hello_costs_no_memory_where_it_is_only_logged(alone, world):
     data = hello.client_hello("echo.acme.test", pad=15000, record_size=1)[:-60]
     with alone(one_process(world)) as gateway:
@@ -708,8 +699,6 @@ def test_an_endless_hello_costs_no_memory_where_it_is_only_logged(alone, world):
 
 # ---- peers that are gone ---------------------------------------------------------------------------------
 
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="K39, 4.3 (client error destroys upstream): the relay looks at a reset only while it reads; after the "
-                   "client's FIN, or with bytes that the upstream does not take, both descriptors stay until idle_timeout_s (3600 s)")
 @pytest.mark.parametrize("how", ["after-fin", "with-pending"])
 def test_a_client_reset_ends_a_tunnel_that_does_not_move(how, alone, world):
     release = threading.Event()
@@ -787,7 +776,6 @@ def test_no_byte_of_an_upload_moves_after_reloaded(kind, alone, world):
         assert moved <= 65536, f"{moved} bytes moved after `reloaded` (its kernel had {there_already})"
 
 
-@pytest.mark.xfail(strict=True, raises=AssertionError, reason="7 (neither a sweep nor a death flushes queued bytes): sockets of a plain exchange have no SO_LINGER {1,0}")
 @pytest.mark.parametrize("what", ["upload", "download"])
 def test_a_death_flushes_nothing_and_looks_like_no_success(what, alone, world):
     slow = Slow()
@@ -813,8 +801,7 @@ def test_a_death_flushes_nothing_and_looks_like_no_success(what, alone, world):
             assert ended == "rst", "the end of the connection is the end of this body, and it looks whole"
 
 
-@pytest.mark.parametrize("what", ["websocket", pytest.param("server-name", marks=pytest.mark.xfail(
-    strict=True, raises=AssertionError, reason="7, 14.7 (no tunnel lives on that the new policy would refuse): relay_stays() does not look at the server name"))])
+@pytest.mark.parametrize("what", ["websocket", "server-name"])
 def test_a_tunnel_that_the_new_policy_would_not_open_so_is_cut(what, alone, world):
     """A WebSocket in the clear to a host that is no longer plaintext; a tunnel whose hello named another host, where now sni: match."""
     world["api"].answers["/sock"] = websocket_echo
@@ -983,10 +970,14 @@ def test_everything_at_once(alone, world):
         if before is not None:
             after = gateway.settle(before, 4, 5)
             assert after[0] <= before[0] + 4, (before, after)
-        tunnels = [Client(gateway.address) for _ in range(25)]
-        assert [client.open_tunnel("echo.acme.test", 9000).status for client in tunnels] == [200] * 25, "places are missing"
-        for client in tunnels:
-            client.close()
+        for _ in range(10):  # a tunnel of the chaos may have its idle second left
+            with contextlib.ExitStack() as tunnels:
+                clients = [tunnels.enter_context(Client(gateway.address)) for _ in range(25)]
+                opened = [client.open_tunnel("echo.acme.test", 9000).status for client in clients]
+            if opened == [200] * 25:
+                break
+            time.sleep(0.3)
+        assert opened == [200] * 25, "places are missing"
 
 
 # ---- idle, full and silent: no spin, no leak -------------------------------------------------------------

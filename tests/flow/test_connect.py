@@ -183,7 +183,7 @@ def test_K26_LIFE_02_client_closes_first(gateway, world):
 
 
 def test_K32_early_data_before_the_tunnel_is_open(gateway, world):
-    """1 MiB while the name is being resolved: pushed back at early_data_bytes, nothing lost."""
+    """1 MiB while the name is being resolved: what is not read yet is pushed back by the kernel, nothing lost."""
     from support.dns_server import Answer, a
     data = bytes(range(256)) * 4096
     world.dns.script("k32.more.test", "A", Answer((a("k32.more.test", world_echo(world)),), delay=0.25))
