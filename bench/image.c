@@ -1,5 +1,5 @@
-/* bench/image.c - a policy of many hosts: how long it takes to compile and to open, how large it is,
- * and what a lookup costs. Prints figures and checks that every answer is right.
+/* bench/image.c - a policy of many hosts: how long it takes to compile and to open, how large it
+ * is, and what a lookup costs. Prints figures and checks that every answer is right.
  *
  *   bench-image [HOSTS]      default 1000000 */
 #include <stdio.h>
@@ -25,9 +25,9 @@ static double now(void)
 static size_t entry_text(uint64_t i, char *out, size_t room)
 {
     static const char *const zones[] = { "example", "packages.example", "a.b.internal.example" };
-    int length = snprintf(out, room, "%sh%llu-%llu.%s", i % 3 == 0 ? "." : "",
-                          (unsigned long long)i, (unsigned long long)(i * 2654435761u % 9973),
-                          zones[i % 3]);
+    int length =
+        snprintf(out, room, "%sh%llu-%llu.%s", i % 3 == 0 ? "." : "", (unsigned long long)i,
+                 (unsigned long long)(i * 2654435761u % 9973), zones[i % 3]);
     return (size_t)length;
 }
 

@@ -34,8 +34,8 @@ enum gw_reason gw_host_parse(struct gw_slice text, struct gw_host *out);
 /* The host that a literal of this address is; a mapped address becomes class V4. */
 void gw_host_of_address(const struct gw_ip_address *address, struct gw_host *out);
 
-/* Is this the canonical text of some host, as it stands in `text` of struct gw_host? For data of our
- * own that is read back; what a peer sends goes through gw_host_parse(). */
+/* Is this the canonical text of some host, as it stands in `text` of struct gw_host? For data of
+ * our own that is read back; what a peer sends goes through gw_host_parse(). */
 bool gw_host_is_canonical(struct gw_slice text, enum gw_host_class *class);
 
 bool gw_host_equal(const struct gw_host *a, const struct gw_host *b);

@@ -73,8 +73,8 @@ bool gw_image_builder_credential(struct gw_image_builder *builder, struct gw_sli
 
 /* Forgets every allowed host and makes the policy STATIC, whatever it was; all else stays. This is
  * how a live change begins. Credentials whose host is no longer covered lie dormant: they are
- * checked when they are added, never again. (A resolver's policy, whose hosts are not known when its
- * credentials are read, is begun as ALLOW_ALL and goes on from here.) Cannot fail. */
+ * checked when they are added, never again. (A resolver's policy, whose hosts are not known when
+ * its credentials are read, is begun as ALLOW_ALL and goes on from here.) Cannot fail. */
 void gw_image_builder_restart_hosts(struct gw_image_builder *builder);
 
 /* `*bytes` is malloc'ed and handed over. The builder may be used on (a live change adds or
