@@ -437,7 +437,7 @@ def test_an_address_that_is_local_by_a_route_is_ours_too(alone, world):
     if not world.network.public:
         pytest.skip(NEEDS_NETWORK)
     made, ports = wildcard(world)
-    world.dns.host("anyip.public.test", network.PUBLIC4)
+    world.dns.host("anyip.public.test", network.ANYIP4)
     with alone(made) as gateway, Client(("127.0.0.1", ports[0])) as client:
         response = client.ask(head(f"CONNECT anyip.public.test:{ports[0]} HTTP/1.1", "Host: x"))
         if response.status == 200:  # and now the gateway is asked by itself

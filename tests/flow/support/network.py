@@ -15,9 +15,12 @@ import struct
 CLONE_NEWNET = 0x40000000
 CLONE_NEWUSER = 0x10000000
 
-# Answered here (routed 'local' to lo) and yet not an address of any interface.
+# Answered here (routed 'local' to lo) and yet not an address of any interface. Who connects to it comes from
+# loopback, so that it looks like an address of somebody else.
 PUBLIC4, PUBLIC4_NET = "93.184.216.34", ("93.184.216.0", 24)
 PUBLIC6, PUBLIC6_NET = "2606:4700::1111", ("2606:4700::", 32)
+# The same without that: local by route alone, as a load balancer's virtual address is.
+ANYIP4, ANYIP4_NET = "93.184.218.34", ("93.184.218.0", 24)
 # An address of this host that is not loopback.
 SELF4 = "93.184.217.9"
 
@@ -61,8 +64,9 @@ def enter():
         pass  # root binds them anyway; for others low_ports() tells
     try:
         _set("ipv6/ip_nonlocal_bind", "1")  # v6 sockets bind routed-local addresses only so
-        _netlink(RTM_NEWROUTE, _local_route(socket.AF_INET, *PUBLIC4_NET))
-        _netlink(RTM_NEWROUTE, _local_route(socket.AF_INET6, *PUBLIC6_NET))
+        _netlink(RTM_NEWROUTE, _local_route(socket.AF_INET, *PUBLIC4_NET, source="127.0.0.1"))
+        _netlink(RTM_NEWROUTE, _local_route(socket.AF_INET6, *PUBLIC6_NET, source="::1"))
+        _netlink(RTM_NEWROUTE, _local_route(socket.AF_INET, *ANYIP4_NET))
         _netlink(RTM_NEWADDR, _address(SELF4))
         network.public = True
     except OSError as error:
@@ -103,13 +107,14 @@ def _attribute(kind, value):
     return struct.pack("HH", 4 + len(value), kind) + value + b"\0" * (-len(value) % 4)
 
 
-def _local_route(family, prefix, length):
-    """Packets to the prefix are ours, as `ip route add local PREFIX dev lo` says it."""
-    RT_TABLE_LOCAL, RTPROT_STATIC, RT_SCOPE_HOST, RTN_LOCAL, RTA_DST, RTA_OIF = 255, 4, 254, 2, 1, 4
+def _local_route(family, prefix, length, source=None):
+    """Packets to the prefix are ours, as `ip route add local PREFIX dev lo [src SOURCE]` says it."""
+    RT_TABLE_LOCAL, RTPROT_STATIC, RT_SCOPE_HOST, RTN_LOCAL, RTA_DST, RTA_OIF, RTA_PREFSRC = 255, 4, 254, 2, 1, 4, 7
     scope = RT_SCOPE_HOST if family == socket.AF_INET else 0
     return (struct.pack("BBBBBBBBI", family, length, 0, 0, RT_TABLE_LOCAL, RTPROT_STATIC, scope, RTN_LOCAL, 0)
             + _attribute(RTA_DST, socket.inet_pton(family, prefix))
-            + _attribute(RTA_OIF, struct.pack("I", socket.if_nametoindex("lo"))))
+            + _attribute(RTA_OIF, struct.pack("I", socket.if_nametoindex("lo")))
+            + (_attribute(RTA_PREFSRC, socket.inet_pton(family, source)) if source else b""))
 
 
 def _address(text):
