@@ -114,7 +114,7 @@ static inline enum gw_sni_mode gw_image_record_sni(const struct gw_image_record 
  * be searched; the SNI mode is no part of the key: a record with two of them is a contradiction. */
 static inline uint64_t gw_image_key(unsigned what, bool suffix, unsigned port, uint32_t value)
 {
-    return (uint64_t)what << 49 | (uint64_t)suffix << 48 | (uint64_t)port << 32 | value;
+    return (uint64_t)what << 49 | (suffix ? UINT64_C(1) << 48 : 0) | (uint64_t)port << 32 | value;
 }
 
 static inline uint64_t gw_image_record_key(const struct gw_image_record *record)

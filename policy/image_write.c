@@ -107,7 +107,7 @@ static void choose_seed(struct writer *w)
 static bool order_nodes(struct writer *w)
 {
     const struct gw_store *store = &w->from->store;
-    w->nodes = malloc((store->name_count + 1) * sizeof *w->nodes);
+    w->nodes = calloc(store->name_count + 1, sizeof *w->nodes);
     if (w->nodes == NULL)
         return false;
     for (size_t i = 0; i < store->name_count; i++)

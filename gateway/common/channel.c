@@ -56,6 +56,7 @@ enum gw_channel_result gw_channel_send(int end, enum gw_message_type type, struc
                                        const int *fds, size_t fd_count, struct gw_error *err)
 {
     gw_check(payload.length <= GW_CHANNEL_PAYLOAD_MAX && fd_count <= GW_CHANNEL_FDS_MAX);
+    gw_check(fd_count == 0 || fds != NULL);
     unsigned char head[HEADER_BYTES];
     put_u32(head, GW_CHANNEL_VERSION);
     put_u32(head + 4, (uint32_t)type);

@@ -24,7 +24,8 @@ struct gw_confinement gw_role_confinement(void);
 /* "UID:GID", numbers from 1; false otherwise. main() calls it before the role's main. */
 bool gw_role_set_user(struct gw_slice text);
 
-/* One main a role; each returns the exit status. `process` is a name such as "proxy-0". */
+/* One main a role; each returns the exit status. Its argument is the name of the
+ * process, such as "proxy-0". */
 int gw_launcher_main(const char *process);
 int gw_log_writer_main(const char *process);
-int gw_proxy_main(const char *process);
+int gw_proxy_main(const char *name);

@@ -16,8 +16,6 @@
 #include "base/text.h"
 #include "gateway/common/channel.h"
 
-extern char **environ;
-
 char **gw_start_environment(void)
 {
     static char *kept[4];

@@ -81,10 +81,12 @@ static bool check_path(struct gw_reader *reader, const struct rule *rule,
         wrong = "a path begins with \"/\"";
     else if (strpbrk(node->text, "?#") != NULL)
         wrong = "a rule looks at the path alone, not at a query or fragment";
-    for (size_t i = 0; i < node->length; i++)
-        if (node->text[i] <= 0x20 || node->text[i] == 0x7f)
+    for (size_t i = 0; i < node->length; i++) {
+        unsigned char byte = (unsigned char)node->text[i];
+        if (byte < 0x21 || byte > 0x7e)
             wrong = "a path has no blanks, control characters or letters beyond ASCII; write "
                     "them as %XX";
+    }
     if (wrong == NULL && gw_path_is_ambiguous(gw_yaml_tree_text(node), rule->encoded_slash == 1))
         wrong = "this path can be read in two ways (dot segments, empty segments, a backslash, an "
                 "encoded slash), so that requests for it are always refused";

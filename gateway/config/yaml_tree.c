@@ -247,6 +247,7 @@ static bool check_keys(struct composer *c, const struct gw_yaml_node *map, yaml_
     const struct gw_yaml_node **keys = calloc(map->length, sizeof *keys);
     if (keys == NULL)
         return refuse(c, mark, "out of memory");
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a key is followed by its value */
     for (const struct gw_yaml_node *key = map->first; key != NULL; key = key->next->next)
         keys[count++] = key;
     qsort(keys, count, sizeof *keys, compare_keys);

@@ -22,7 +22,7 @@ char *gw_buffer_reserve(struct gw_buffer *buffer, size_t more)
         char *memory = malloc(room);
         if (memory == NULL)
             return NULL;
-        if (length > 0)
+        if (buffer->memory != NULL)
             memcpy(memory, buffer->memory + buffer->start, length);
         free(buffer->memory);
         buffer->memory = memory;

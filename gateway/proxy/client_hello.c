@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/check.h"
+
 enum {
     RECORD_HEADER = 5,
     RECORD_MAX = 16384, /* of a plaintext record, RFC 8446 5.1 */
@@ -76,14 +78,22 @@ static enum gw_client_hello gather(struct message *message, const struct fragmen
     return message->gathered < message->length ? GW_HELLO_NEED_MORE : GW_HELLO_NAMED;
 }
 
+/* A record that gw_client_hello_read() has been through before. */
+static void take_fragment(struct gw_slice *bytes, struct fragment *fragment)
+{
+    *fragment = (struct fragment){ 0 };
+    (void)next_fragment(bytes, fragment);
+    gw_check(fragment->data != NULL);
+}
+
 /* The message as one piece: where it stands if one record holds it, else copied to `scratch`. */
 static struct gw_slice assemble(struct gw_slice bytes, size_t length, unsigned char *scratch)
 {
-    struct fragment fragment = { 0 };
-    next_fragment(&bytes, &fragment);
+    struct fragment fragment;
+    take_fragment(&bytes, &fragment);
     if (fragment.length == length)
         return (struct gw_slice){ (const char *)fragment.data, length };
-    for (size_t at = 0;; next_fragment(&bytes, &fragment)) {
+    for (size_t at = 0;; take_fragment(&bytes, &fragment)) {
         memcpy(scratch + at, fragment.data, fragment.length);
         at += fragment.length;
         if (at == length)

@@ -82,7 +82,7 @@ static void on_patience(struct gw_timer *timer)
  * address as its own. Loopback does so too, and is the screen's to judge. */
 static bool leads_to_self(int fd, const struct gw_dialable *dialable)
 {
-    struct sockaddr_storage own;
+    struct sockaddr_storage own = { .ss_family = AF_UNSPEC };
     socklen_t length = sizeof own;
     struct gw_ip_address address = gw_dialable_address(dialable), local = { 0 };
     if (gw_ip_screen(&address) == GW_KIND_LOOPBACK
@@ -98,7 +98,7 @@ static bool leads_to_self(int fd, const struct gw_dialable *dialable)
 
 static bool leads_to(int fd, const struct gw_dialable *dialable)
 {
-    struct sockaddr_storage peer;
+    struct sockaddr_storage peer = { .ss_family = AF_UNSPEC };
     socklen_t length = sizeof peer;
     return getpeername(fd, (struct sockaddr *)&peer, &length) == 0
            && gw_dialable_is_peer(dialable, &peer);

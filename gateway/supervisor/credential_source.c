@@ -12,8 +12,6 @@
 
 #include "base/check.h"
 
-extern char **environ;
-
 struct variable {
     struct variable *next;
     char *name;
