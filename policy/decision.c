@@ -44,7 +44,7 @@ static const char *show(struct gw_slice text, char out[3 * SHOWN_MAX + 4])
     return out;
 }
 
-/* ---- target: what would be dialled (the table of design 14.3) ---------------------------- */
+/* ---- target: what would be dialled (docs/architecture.md, ports) ---------------------------- */
 
 /* The private CA bundle, if TLS will be spoken with the host and the policy names one. */
 static int32_t choose_ca(const struct decision *d)

@@ -45,7 +45,7 @@ struct gw_ask {
 struct gw_verdict {
     struct gw_refusal refusal; /* reason NONE: go on */
     uint16_t named_port;       /* what the client named, the scheme's default filled in */
-    uint16_t dial_port;        /* what will be dialled (design 14.3) */
+    uint16_t dial_port;        /* what will be dialled */
     bool tls;             /* REQUEST: leaves over TLS; TUNNEL read as HTTP: its requests will */
     bool read_as_http;    /* TUNNEL to a plain port */
     enum gw_sni_mode sni; /* opaque TUNNEL: MATCH, LOG or OFF, never DEFAULT */

@@ -63,7 +63,7 @@ size_t gw_ip_embedded(const struct gw_ip_address *address, struct gw_ip_address 
     return count;
 }
 
-/* Design 14.2. 100.100.100.200 and fd00:ec2::254 lie in ranges that an exemption lifts by default:
+/* 100.100.100.200 and fd00:ec2::254 lie in ranges that an exemption lifts by default:
  * that is why they are marks and not only kinds. */
 static bool is_metadata_itself(const struct gw_ip_address *address)
 {

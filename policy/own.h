@@ -7,7 +7,7 @@
 bool gw_own_is_loopback(const struct gw_ip_address *address);
 
 /* Would a connection to this address and port reach one of our own listeners? Every loopback and
- * unspecified address counts for every listener (design 14.1): the kernel may route them to it. */
+ * unspecified address counts for every listener: the kernel may route them to it. */
 bool gw_own_is_listener(const struct gw_own *own, const struct gw_ip_address *address,
                         uint16_t port);
 

@@ -1,4 +1,4 @@
-/* policy/path_rule.h - methods and paths of a rule (design 8 and 14.5). Pure. */
+/* policy/path_rule.h - methods and paths of a rule (docs/configuration.md). Pure. */
 #pragma once
 #include <stdbool.h>
 

@@ -15,7 +15,7 @@
 
 #define LINE_MAX_BYTES 4096
 
-/* One log a process, and one thread a process: see design, section 2. */
+/* One log a process, and one thread a process (docs/architecture.md). */
 static struct {
     const char *process;
     int socket;

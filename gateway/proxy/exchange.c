@@ -335,7 +335,7 @@ static bool keep_ask(struct gw_exchange *exchange)
     return true;
 }
 
-/* Inside CONNECT h:80 every request is for h:80 (design 6.7b): a differing Host is rebuilt, an
+/* Inside CONNECT h:80 every request is for h:80: a differing Host is rebuilt, an
  * absolute target of another authority is not for us to guess. */
 static enum gw_reason apply_fixed(struct gw_exchange *exchange)
 {

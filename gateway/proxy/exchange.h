@@ -1,5 +1,5 @@
 /* gateway/proxy/exchange.h - one request, from its head to the end of its answer; or one CONNECT,
- * up to the open tunnel. The order is design section 6: parse, identify, target, policy, screen,
+ * up to the open tunnel. The order: parse, identify, target, policy, screen,
  * dial, verify, stamp. Three files: exchange.c (up to a usable upstream, and the end), stream.c (a
  * readable request and its answer), tunnel.c (CONNECT: 200, the held ClientHello, the hand-over).
  */

@@ -54,7 +54,7 @@ struct gw_relay {
     char host[]; /* NUL-terminated */
 };
 
-/* Design 11: an idle tunnel holds at most 0.6 KiB of user memory, a short host name included. */
+/* An idle tunnel holds at most 0.6 KiB of user memory, a short host name included. */
 _Static_assert(sizeof(struct gw_relay) + 2 * sizeof(struct gw_watch) <= 560,
                "an idle tunnel is small");
 

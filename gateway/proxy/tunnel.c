@@ -1,6 +1,6 @@
 /* gateway/proxy/tunnel.c - CONNECT to an opaque port: 200, the first bytes, and the hand-over.
  * With sni: match nothing goes up before a whole ClientHello names the target; nothing is
- * decrypted. RFC 9110 9.3.6, design 14.7. */
+ * decrypted. RFC 9110 9.3.6, RFC 6066 3. */
 #include <stdlib.h>
 
 #include "gateway/proxy/client_hello.h"

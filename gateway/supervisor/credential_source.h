@@ -1,5 +1,5 @@
 /* gateway/supervisor/credential_source.h - where credential values come from, and what they become
- * in a header field (spec/egress.md 3.6, C05).
+ * in a header field.
  *
  * A variable is read once and wiped where it stands, so that neither /proc/PID/environ nor a child
  * shows it; a reload uses what was read then. A file is read at each load. Values live in struct

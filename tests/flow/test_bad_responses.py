@@ -1,4 +1,4 @@
-"""Answers of an origin that are not answers (open.md RESP-11, RESP-14, FRAME-05; P77)."""
+"""Answers of an origin that are not answers (case list RESP-11, RESP-14, FRAME-05; P77)."""
 import pytest
 from support import refusal
 from support.cases import get

@@ -1,5 +1,5 @@
 """CONNECT: opaque tunnels and their server names, and tunnels that are read as HTTP
-(egress.md 9.6 K rows, open.md CONN rows, design 6.7 and 14.7)."""
+(specification 9.6 K rows, case list CONN rows, decision 6.7 and 14.7)."""
 import threading
 import time
 
@@ -256,7 +256,7 @@ def test_K40_the_limit_of_tunnels_is_exact(own_gateway, world):
         client.close()
 
 
-# ---- the server name of an opaque tunnel (design 14.7) ------------------------------------------
+# ---- the server name of an opaque tunnel (decision 14.7) ------------------------------------------
 
 def sni_gateway(gateways, world, timeout_ms=5000):
     return gateways.get(config(world, limits={"client_hello_timeout_ms": timeout_ms}, policy={"allowed_hosts": [
@@ -353,7 +353,7 @@ def test_sni_log_lets_another_name_through(gateways, world):
         assert client.read(len(data)) == data
 
 
-# ---- tunnels that are read as HTTP (design 6.7b, 14.3) --------------------------------------------
+# ---- tunnels that are read as HTTP (decision 6.7b, 14.3) --------------------------------------------
 
 TUNNEL = connect("api.acme.test:80", host="api.acme.test:80")
 INSIDE = [

@@ -1,4 +1,4 @@
-"""Stamping of credentials and the verified connection they travel on (egress.md 9.7 C rows, open.md CRED rows)."""
+"""Stamping of credentials and the verified connection they travel on (specification 9.7 C rows, case list CRED rows)."""
 import copy
 import re
 import ssl
@@ -41,7 +41,7 @@ CASES = [
     served("HOST-01-stamped", get("http://LLM.Acme.Test./v1"), llm("/v1")),
     Case("CRED-14-trace", get(LLM_URL + "/", "Max-Forwards: 5", method="TRACE"), (Expect(405, "method", method="TRACE"),)),
     Case("C08", head("CONNECT llm.acme.test:80 HTTP/1.1", "Host: x") + get("/v1", "authorization: x", host="llm.acme.test"),
-         (Expect(200, method="CONNECT"), Expect(200)), (llm("/v1"),), why="design 14.3: a tunnel to a plain port is read and stamped"),
+         (Expect(200, method="CONNECT"), Expect(200)), (llm("/v1"),), why="decision 14.3: a tunnel to a plain port is read and stamped"),
     Case("LIFE-07", get("http://api.acme.test/1") + get(LLM_URL + "/3") + get("http://x.pkgs.test/4"),
          (Expect(200), Expect(200), Expect(200)),
          (Seen("api", "/1", host="api.acme.test", fields={"Authorization": ()}), llm("/3"),
@@ -202,7 +202,7 @@ def test_a_silent_tls_server_times_out(gateways, world):
 
 
 def test_a_certificate_for_an_address(own_gateway, world):
-    """IP literals are checked as IP (egress.md 3.5), without SNI."""
+    """IP literals are checked as IP (specification 3.5), without SNI."""
     address = world.address()
     made = config(world)
     made["policies"]["standing"]["allowed_hosts"].append(address)

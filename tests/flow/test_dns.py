@@ -1,4 +1,4 @@
-"""Resolution and the screen of what it gives (egress.md 9.4 R rows; open.md DNS and ADDR rows)."""
+"""Resolution and the screen of what it gives (specification 9.4 R rows; case list DNS and ADDR rows)."""
 import json
 import time
 
@@ -64,7 +64,7 @@ REFUSED = [
     ("ADDR-03-local", "public.test", ["64:ff9b:1::a00:1"], "resolved:nat64-local"),
     ("ADDR-03-6to4", "public.test", ["2002:a00:1::1"], "resolved:private"),
     ("ADDR-03-teredo", "public.test", ["2001:0:4136:e378:8000:63bf:f5ff:fffe"], "resolved:private"),
-    # The case lets 64:ff9c::1 pass; egress.md 2.3 row 15, which stands above it, does not.
+    # The case lets 64:ff9c::1 pass; specification 2.3 row 15, which stands above it, does not.
     ("ADDR-03-neighbour", "public.test", ["64:ff9c::1"], "resolved:not-global-unicast"),
     ("ADDR-08", "public.test", ["93.184.216.34", "10.0.0.5"], "resolved:private"),
     ("ADDR-08-reverse", "public.test", ["10.0.0.5", "93.184.216.34"], "resolved:private"),

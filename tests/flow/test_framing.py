@@ -1,4 +1,4 @@
-"""Where a message ends, and what a line may hold (open.md FRAME and SYN rows).
+"""Where a message ends, and what a line may hold (case list FRAME and SYN rows).
 
 Every case is sent in one segment, split at every byte, and byte by byte (FRAME-16)."""
 import threading
@@ -105,7 +105,7 @@ SYNTAX = [
     refused("line-space-in-target", f"GET {URL} b HTTP/1.1\r\nHost: api.acme.test\r\n\r\n".encode(), 400),
     refused("method-colon", f"G:T {URL} HTTP/1.1\r\nHost: api.acme.test\r\n\r\n".encode(), 400, method="GET"),
     served("method-PROPFIND", get(URL, "Depth: 0", method="PROPFIND"), Seen("api", "/a", "PROPFIND", "api.acme.test"), why="git"),
-    served("method-own", get(URL, method="X-OWN"), Seen("api", "/a", "X-OWN", "api.acme.test"), why="egress.md 3.4: any token"),
+    served("method-own", get(URL, method="X-OWN"), Seen("api", "/a", "X-OWN", "api.acme.test"), why="specification 3.4: any token"),
     served("fields-order", get(URL, "X-A: 1", "X-B: 2", "X-A: 3"),
            Seen("api", "/a", host="api.acme.test", fields={"X-A": ["1", "3"], "X-B": "2"})),
     served("field-empty", get(URL, "X-A:", "X-B:  \t v \t "), Seen("api", "/a", host="api.acme.test", fields={"X-A": "", "X-B": "v"})),

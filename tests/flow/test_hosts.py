@@ -1,4 +1,4 @@
-"""Names on the wire: one canonical form, made once (open.md HOST rows)."""
+"""Names on the wire: one canonical form, made once (case list HOST rows)."""
 import pytest
 from support.cases import Case, Expect, Seen, get, head, refused, run, served
 

@@ -1,4 +1,4 @@
-"""Connections, time and limits, and the life of the processes (open.md LIFE rows; K27, K29, L06-L08, L24)."""
+"""Connections, time and limits, and the life of the processes (case list LIFE rows; K27, K29, L06-L08, L24)."""
 import hashlib
 import os
 import resource

@@ -1,4 +1,4 @@
-"""The plain path: absolute-form requests (egress.md 9.5, P rows)."""
+"""The plain path: absolute-form requests (specification 9.5, P rows)."""
 import json
 import re
 import time
@@ -103,7 +103,7 @@ def test_row(case, gateway, world):
     run(case, gateway, world)
 
 
-# Origin-form at the proxy port: egress.md 3.1 routes it by Host, strictly parsed; for the
+# Origin-form at the proxy port: specification 3.1 routes it by Host, strictly parsed; for the
 # gateway's own address it is 421 with the remedy (cases P39-host-*).
 @pytest.mark.parametrize("case", [
     served("P24", head("GET //evil.test/x HTTP/1.1", "Host: api.acme.test"), Seen("api", "//evil.test/x", host="api.acme.test")),
@@ -283,7 +283,7 @@ def test_P63_upstream_speaks_plaintext(gateway, world):
         assert not origin.peers[0].received.startswith(b"GET")
 
 
-# ---- the upgrade to HTTPS (design 14.3) ---------------------------------------------------------
+# ---- the upgrade to HTTPS (decision 14.3) ---------------------------------------------------------
 
 @pytest.mark.parametrize("case", [
     served("P64", get("http://tls.acme.test/p"), Seen("tls", "/p", host="tls.acme.test")),

@@ -1,4 +1,4 @@
-"""Changing the policy while traffic runs: SIGHUP, install, sweep (design 7; egress.md 5.4 and 9.8; CONF-10, 11, 13)."""
+"""Changing the policy while traffic runs: SIGHUP, install, sweep (decision 7; specification 5.4 and 9.8; CONF-10, 11, 13)."""
 import copy
 import os
 import signal
@@ -131,7 +131,7 @@ def test_L02_CONF_13_streams_uploads_and_sockets_are_cut(live, world):
 
 
 def test_a_plain_tunnel_between_two_requests_is_cut_too(live):
-    """No tunnel lives on that the new policy would refuse (design 7)."""
+    """No tunnel lives on that the new policy would refuse (decision 7)."""
     gateway, made = live
     with Client(gateway.address) as inside:
         assert inside.open_tunnel("api.acme.test", 80).status == 200

@@ -1,4 +1,4 @@
-"""What comes back from an origin, and hop-by-hop fields both ways (open.md RESP and HOP rows)."""
+"""What comes back from an origin, and hop-by-hop fields both ways (case list RESP and HOP rows)."""
 import threading
 import time
 
@@ -165,7 +165,7 @@ def test_RESP_16_length_is_kept(gateway, world):
 @pytest.mark.parametrize("more", [(), (b"Connection: X-Sum", b"Proxy-Authenticate: x"), (b"Transfer-Encoding: x",)],
                          ids=["plain", "hop", "coding"])
 def test_P45_trailers_of_an_answer(more, gateway, world):
-    """Relayed, without hop-by-hop and framing fields (design 14.8)."""
+    """Relayed, without hop-by-hop and framing fields (decision 14.8)."""
     data = answer(world, "/trailers", chunked(b"abc", trailers=(b"X-Sum: 9", *more)))
     with Client(gateway.address) as client:
         response = client.ask(data)

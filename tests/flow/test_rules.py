@@ -1,4 +1,4 @@
-"""Method and path rules: what a host with rules admits (design 6.4, 8, 14.5)."""
+"""Method and path rules: what a host with rules admits (decision 6.4, 8, 14.5)."""
 import pytest
 from support import hello, refusal
 from support.cases import Case, Expect, Seen, get, head, refused, run, served

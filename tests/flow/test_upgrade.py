@@ -1,4 +1,4 @@
-"""WebSocket upgrades (open.md UPG rows; design 14.8)."""
+"""WebSocket upgrades (case list UPG rows; decision 14.8)."""
 import base64
 import hashlib
 

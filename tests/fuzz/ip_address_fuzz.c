@@ -1,6 +1,6 @@
 /* tests/fuzz/ip_address_fuzz.c - the parser against inet_pton, printing against parsing, ranges
  * against their bits, and the screen against a classification that shares nothing with its table:
- * comparisons of numbers, written down once more from egress 2.3. */
+ * comparisons of numbers, written down once more from specification 2.3. */
 #include <arpa/inet.h>
 #include <stdint.h>
 

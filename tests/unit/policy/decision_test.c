@@ -189,7 +189,7 @@ static void a_tunnel_names_its_port(void **state)
     free(built.bytes);
 }
 
-/* Design 14.3, row by row. */
+/* Decision 14.3, row by row. */
 static void what_is_dialled_follows_the_table(void **state)
 {
     static const struct {

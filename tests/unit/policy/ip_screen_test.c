@@ -6,8 +6,8 @@
 
 #include "fixture.h"
 
-/* The table once more, as text and in the order of egress 2.3, so that a slip in the bytes of
- * ip_range_table.h is a difference here. `inner`: where an IPv4 address is judged first. */
+/* The table once more, as text and in the order of specification 2.3, so that a slip in the bytes
+ * of ip_range_table.h is a difference here. `inner`: where an IPv4 address is judged first. */
 static const struct expected {
     const char *range, *kind;
     int inner; /* first byte of the embedded IPv4 address, or 0 */

@@ -292,7 +292,7 @@ static void flood(struct world *world, uint32_t slot, unsigned count)
                               .id = i, .refusal = { .reason = GW_REASON_NOT_ALLOWED } });
 }
 
-/* design 14.17: a flood of one hides nobody else's records, and losses are told. */
+/* decision 14.17: a flood of one hides nobody else's records, and losses are told. */
 static void each_network_has_its_share(void **state)
 {
     struct world *world = *state;

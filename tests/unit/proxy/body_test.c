@@ -1,5 +1,5 @@
 /* tests/unit/proxy/body_test.c - where a body ends and what is in it, in any pieces. Rows refer to
- * cases/open.md. */
+ * cases/case list. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -224,7 +224,7 @@ static void trailers_are_kept_or_dropped(void **state)
           "an empty value" },
         { BYTES("0\r\nHost: evil.test\r\nAuthorization: x\r\nConnection: close\r\nX: 1\r\n"
                 "Set-Cookie: a\r\nTE: x\r\n\r\n"),
-          "whole '' trailers 'X: 1\r\n'", "design 14.8, RFC 9110 6.5.1" },
+          "whole '' trailers 'X: 1\r\n'", "decision 14.8, RFC 9110 6.5.1" },
         { BYTES("0\r\nX: 1\r\n folded\r\n\r\n"), "bad", "SYN-02, in trailers" },
         { BYTES("0\r\nX: 1\n\r\n"), "bad", "SYN-04, in trailers" },
         { BYTES("0\r\nX : 1\r\n\r\n"), "bad", "SYN-02, in trailers" },
@@ -237,7 +237,7 @@ static void trailers_are_kept_or_dropped(void **state)
     expect_chunked(rows, GW_COUNT(rows));
 }
 
-/* egress 3.6, C15: every instance of a stamped field is removed, wherever it stands. */
+/* specification 3.6, C15: every instance of a stamped field is removed, wherever it stands. */
 static void trailers_cannot_add_to_a_stamp(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
 /* tests/unit/proxy/credential_test.c - names that an application reads as one, and values that must
- * not come back. Rows refer to spec/egress.md 9.7 and cases/open.md. */
+ * not come back. Rows refer to spec/specification 9.7 and cases/case list. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* tests/unit/proxy/http_head_test.c - heads, read strictly and in any pieces. Row names refer to
- * spec/egress.md section 9 (P, K) and cases/open.md (FRAME, SYN, HOST). */
+ * spec/specification section 9 (P, K) and cases/case list (FRAME, SYN, HOST). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -96,9 +96,9 @@ static void a_request_is_read(void **state)
         { BYTES("TRACE http://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n"),
           "TRACE http://a.test/ 1.1, 47 bytes\nHost=a.test\n", "refused later, by the policy" },
         { BYTES("TRACK http://a.test/ HTTP/1.1\r\n\r\n"), "TRACK http://a.test/ 1.1, 33 bytes\n",
-          "design 14.9: refused later, by the policy" },
+          "decision 14.9: refused later, by the policy" },
         { BYTES("BREW http://a.test/ HTTP/1.1\r\n\r\n"), "BREW http://a.test/ 1.1, 32 bytes\n",
-          "egress 3.4: any token" },
+          "specification 3.4: any token" },
         { BYTES("get http://a.test/ HTTP/1.1\r\n\r\n"), "get http://a.test/ 1.1, 31 bytes\n",
           "another method than GET" },
         { BYTES("GETT http://a.test/ HTTP/1.1\r\n\r\n"), "GETT http://a.test/ 1.1, 32 bytes\n",
@@ -162,9 +162,9 @@ static void a_request_line_is_judged_as_a_whole(void **state)
         { BYTES("GE\x80T / HTTP/1.1\r\n\r\n"), "bad: bad-request", "FRAME-15, in a method" },
         { BYTES("G\0T / HTTP/1.1\r\n\r\n"), "bad: bad-request", "NUL in a method" },
         { BYTES("G=T http://a.test/ HTTP/1.1\r\n\r\n"), "bad: bad-request", "not a token" },
-        { BYTES("EHLO mail.acme.test\r\n"), "bad: bad-request", "design 6.7b: not HTTP" },
-        { BYTES("SSH-2.0-OpenSSH_9.2\r\n"), "bad: bad-request", "design 6.7b: not HTTP" },
-        { BYTES("*1\r\n$4\r\nPING\r\n"), "bad: bad-request", "design 6.7b: not HTTP" },
+        { BYTES("EHLO mail.acme.test\r\n"), "bad: bad-request", "decision 6.7b: not HTTP" },
+        { BYTES("SSH-2.0-OpenSSH_9.2\r\n"), "bad: bad-request", "decision 6.7b: not HTTP" },
+        { BYTES("*1\r\n$4\r\nPING\r\n"), "bad: bad-request", "decision 6.7b: not HTTP" },
         { BYTES("GET http://\xe2\x91\xa0\xe2\x91\xa1.0.0.1/ HTTP/1.1\r\n\r\n"), "bad: bad-host",
           "P33: circled digits" },
         { BYTES("GET http://\xef\xbd\x8fk.example/ HTTP/1.1\r\n\r\n"), "bad: bad-host",
@@ -231,7 +231,7 @@ static void malformed_fields_are_refused(void **state)
         { BYTES(LINE "Host: a.test\r\n\rGET"), "bad: bad-request", "CR and no LF at the end" },
         { BYTES(LINE "Content-Length: +5\r\n\r\n"), "bad: bad-request", "P49" },
         { BYTES(LINE "Content-Length: 5, 6\r\n\r\n"), "bad: bad-request", "FRAME-03" },
-        { BYTES(LINE "Content-Length: 0x5\r\n\r\n"), "bad: bad-request", "egress 3.4" },
+        { BYTES(LINE "Content-Length: 0x5\r\n\r\n"), "bad: bad-request", "specification 3.4" },
         { BYTES(LINE "Content-Length: 99999999999999999999\r\n\r\n"), "bad: bad-request",
           "more than 64 bits" },
         { BYTES(LINE "Content-Length: 3\r\nContent-Length: 30\r\n\r\n"), "bad: bad-request",
@@ -513,7 +513,7 @@ static void names_are_known_in_any_case(void **state)
     assert_int_equal(gw_field_id(GW_SLICE("")), GW_FIELD_OTHER);
     assert_false(gw_field_is_hop_by_hop(GW_FIELD_OTHER));
     assert_false(gw_field_is_hop_by_hop(GW_FIELD_HOST));
-    /* egress 3.4: removed whatever Connection says */
+    /* specification 3.4: removed whatever Connection says */
     static const char *const hop[] = { "proxy-authorization",
                                        "proxy-connection",
                                        "connection",

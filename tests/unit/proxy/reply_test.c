@@ -1,5 +1,6 @@
 /* tests/unit/proxy/reply_test.c - answers of the gateway's own: for every reason, whole, exact, and
- * without a byte of the requester's but an escaped host. design 6, egress 2.7 and 3.9, SYN-07. */
+ * without a byte of the requester's but an escaped host. decision 6, specification 2.7 and 3.9,
+ * SYN-07. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -100,13 +101,13 @@ static void check_head(const struct read_back *back, struct gw_refusal refusal, 
     struct gw_slice phrase = { back->message.text + head->phrase, head->phrase_length };
     if (!gw_slice_equal(phrase, gw_slice_of(phrase_of(status))))
         fail_msg("%s: %d %.*s", code, status, (int)phrase.length, phrase.data);
-    expect_text(field_of(back, "X-Namzu-Reason"), code, "design 14.9");
+    expect_text(field_of(back, "X-Namzu-Reason"), code, "decision 14.9");
     const char *type = gw_reason_proxy_status(refusal.reason);
     assert_non_null(type); /* of every reason that is answered */
     snprintf(expected, sizeof expected, "namzu-gw; error=%s; details=\"%s\"", type, code);
     expect_text(field_of(back, "Proxy-Status"), expected, "RFC 9209");
     expect_text(field_of(back, "X-Content-Type-Options"), "nosniff", "SYN-07");
-    expect_text(field_of(back, "Cache-Control"), "no-store", "egress 3.9");
+    expect_text(field_of(back, "Cache-Control"), "no-store", "specification 3.9");
     snprintf(expected, sizeof expected, "%zu", back->body.length);
     expect_text(field_of(back, "Content-Length"), expected, code);
     expect_text(field_of(back, "Transfer-Encoding"), "", "one length");
@@ -175,7 +176,7 @@ static void every_reason_has_its_answer(void **state)
 #undef GW_ADDRESS_KIND
 }
 
-/* egress 2.7, W-29: the kind and nothing more. */
+/* specification 2.7, W-29: the kind and nothing more. */
 static void no_answer_holds_an_address(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* tests/unit/proxy/request_test.c - what a request head means. Rows refer to spec/egress.md
- * section 9 (P, K) and cases/open.md. */
+/* tests/unit/proxy/request_test.c - what a request head means. Rows refer to spec/specification
+ * section 9 (P, K) and cases/case list. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -96,9 +96,9 @@ static void the_target_wins_over_host(void **state)
         { BYTES("GET http://a.test HTTP/1.1\r\nHost: a.test\r\n\r\n"), "absolute a.test ",
           "no path" },
         { BYTES("GET http://a.test/ HTTP/1.0\r\n\r\n"), "absolute a.test /",
-          "design 6.1: 1.0 may omit Host" },
+          "decision 6.1: 1.0 may omit Host" },
         { BYTES("GET /v1 HTTP/1.1\r\nHost: a.test:8080\r\n\r\n"), "origin a.test:8080 /v1",
-          "egress 3.1: origin-form" },
+          "specification 3.1: origin-form" },
         { BYTES("GET //evil.example/x HTTP/1.1\r\nHost: ok.example\r\n\r\n"),
           "origin ok.example //evil.example/x", "P24: a path, not an authority" },
         { BYTES("GET /a/../b?q HTTP/1.1\r\nHost: ok.example\r\n\r\n"),
@@ -125,7 +125,7 @@ static void a_target_or_host_that_is_not_clear_is_refused(void **state)
     (void)state;
     static const struct row rows[] = {
         { BYTES("GET / HTTP/1.1\r\n\r\n"), "bad-request", "P15: no Host" },
-        { BYTES("GET http://a.test/ HTTP/1.1\r\n\r\n"), "bad-request", "design 6.1: no Host" },
+        { BYTES("GET http://a.test/ HTTP/1.1\r\n\r\n"), "bad-request", "decision 6.1: no Host" },
         { BYTES("CONNECT a.test:443 HTTP/1.1\r\n\r\n"), "bad-request", "CONN-03: no Host" },
         { BYTES("GET / HTTP/1.0\r\n\r\n"), "bad-request", "P14" },
         { BYTES("GET / HTTP/1.1\r\nHost:\r\n\r\n"), "bad-request", "P16: empty" },
@@ -138,7 +138,7 @@ static void a_target_or_host_that_is_not_clear_is_refused(void **state)
         { BYTES("GET http://a.test/ HTTP/1.0\r\nHost: a\r\nHost: b\r\n\r\n"), "bad-request",
           "P17, in 1.0" },
         { BYTES("GET http://a.test/ HTTP/1.1\r\nHost: a b\r\n\r\n"), "bad-host",
-          "design 14.6: malformed, though not used" },
+          "decision 14.6: malformed, though not used" },
         { BYTES("GET http://a.test/ HTTP/1.1\r\nHost: a.test, b.test\r\n\r\n"), "bad-host",
           "a list" },
         { BYTES("GET / HTTP/1.1\r\nHost: user@a.test\r\n\r\n"), "userinfo", "K14, in Host" },
@@ -253,9 +253,9 @@ static void a_body_ends_at_one_place_or_is_refused(void **state)
         { BYTES(POST "Content-Length: 18446744073709551617\r\n\r\n"), "bad-request", "2^64 + 1" },
         { BYTES(POST "Content-Length: +5\r\n\r\n"), "bad-request", "P49" },
         { BYTES(POST "Content-Length: -5\r\n\r\n"), "bad-request", "P49" },
-        { BYTES(POST "Content-Length: 5x\r\n\r\n"), "bad-request", "egress 3.4" },
-        { BYTES(POST "Content-Length: 0x5\r\n\r\n"), "bad-request", "egress 3.4" },
-        { BYTES(POST "Content-Length: 5 5\r\n\r\n"), "bad-request", "egress 3.4" },
+        { BYTES(POST "Content-Length: 5x\r\n\r\n"), "bad-request", "specification 3.4" },
+        { BYTES(POST "Content-Length: 0x5\r\n\r\n"), "bad-request", "specification 3.4" },
+        { BYTES(POST "Content-Length: 5 5\r\n\r\n"), "bad-request", "specification 3.4" },
         { BYTES(POST "Content-Length:\r\n\r\n"), "bad-request", "empty" },
         { BYTES(POST "Content-Length: \xb2\r\n\r\n"), "bad-request", "FRAME-15" },
         { BYTES(POST "Content-Length: 3, 3\r\n\r\n"), "bad-request", "FRAME-03" },
@@ -306,7 +306,7 @@ static void a_body_ends_at_one_place_or_is_refused(void **state)
         { BYTES("CONNECT a.test:443 HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\n"), "bad-request",
           "K30" },
         { BYTES("CONNECT a.test:443 HTTP/1.1\r\n" HOST "Content-Length: 0\r\n\r\n"), "bad-request",
-          "K30: egress 4.1.4 excepts no length" },
+          "K30: specification 4.1.4 excepts no length" },
         { BYTES("CONNECT a.test:443 HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n"),
           "bad-request", "K30" },
     };
@@ -428,7 +428,7 @@ static void an_upgrade_to_websocket_is_recognised(void **state)
           "another protocol version" },
         { BYTES(GET "Connection: upgrade\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n"
                     "\r\n"),
-          "no", "design 14.8: h2c is stripped" },
+          "no", "decision 14.8: h2c is stripped" },
         { BYTES(GET "Connection: upgrade\r\nUpgrade: websocket\r\n\r\n"), "no", "no key" },
         { BYTES(GET "Connection: upgrade\r\nUpgrade: websocket\r\n" WS_KEY WS_KEY "\r\n"), "no",
           "two keys (RFC 6455 4.1)" },
@@ -481,7 +481,7 @@ static void our_own_via_is_a_loop(void **state)
 {
     (void)state;
     static const struct row rows[] = {
-        { BYTES(GET "Via: 1.1 " OWN_VIA "\r\n\r\n"), "loop", "egress 3.2 c" },
+        { BYTES(GET "Via: 1.1 " OWN_VIA "\r\n\r\n"), "loop", "specification 3.2 c" },
         { BYTES(GET "Via: 1.0 fred, 1.1 " OWN_VIA ", 1.1 joe\r\n\r\n"), "loop", "in a list" },
         { BYTES(GET "Via: 1.1 fred\r\nvia: HTTP/1.1  GW-7F3A (x)\r\n\r\n"), "loop",
           "any line, any case, with a comment" },
@@ -490,7 +490,7 @@ static void our_own_via_is_a_loop(void **state)
         { BYTES(GET "Via: \r\n\r\n"), "goes on", "empty" },
         { BYTES(GET "X-Via: 1.1 " OWN_VIA "\r\n\r\n"), "goes on", "another field" },
         { BYTES("CONNECT a.test:443 HTTP/1.1\r\n" HOST "Via: 1.1 " OWN_VIA "\r\n\r\n"), "loop",
-          "design 14.1: on both paths" },
+          "decision 14.1: on both paths" },
         { BYTES(GET "Connection: Via\r\nVia: 1.1 " OWN_VIA "\r\n\r\n"), "loop",
           "HOP-03: Connection cannot hide it" },
     };

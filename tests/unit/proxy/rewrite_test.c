@@ -1,5 +1,5 @@
 /* tests/unit/proxy/rewrite_test.c - heads as they leave the gateway, byte for byte. Rows refer to
- * spec/egress.md section 9 (P, C) and cases/open.md. */
+ * spec/specification section 9 (P, C) and cases/case list. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -153,7 +153,7 @@ static void a_request_is_written_anew(void **state)
           "GET / HTTP/1.1\r\nHost: a.test\r\nX: \xc3\xa9\tz\r\n" VIA "\r\n", "values as they are" },
         { BYTES("GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nEmpty:\r\nX: 1\r\nX: 2\r\n\r\n"),
           true, 443, "GET / HTTP/1.1\r\nHost: a.test\r\nEmpty: \r\nX: 1\r\nX: 2\r\n" VIA "\r\n",
-          "egress 3.4: duplicates are preserved" },
+          "specification 3.4: duplicates are preserved" },
         { BYTES("GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nX-Forwarded-For: 198.51.100.9\r\n"
                 "Forwarded: for=x\r\nVia: 1.0 fred\r\n\r\n"),
           true, 443,
@@ -183,7 +183,7 @@ static void framing_is_our_own(void **state)
           true, 443,
           "POST / HTTP/1.1\r\nHost: a.test\r\nTrailer: X-Sum\r\n" VIA
           "Transfer-Encoding: chunked\r\n\r\n",
-          "design 14.8: trailers are relayed" },
+          "decision 14.8: trailers are relayed" },
         { BYTES("GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nTrailer: X\r\n\r\n"), true, 443,
           "GET / HTTP/1.1\r\nHost: a.test\r\n" VIA "\r\n", "P45: Trailer without chunked" },
         { BYTES("POST http://a.test/ HTTP/1.1\r\nHost: a.test\r\nTrailer: X\r\n"
@@ -222,10 +222,10 @@ static void hop_by_hop_fields_stay_here(void **state)
         { BYTES("GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nConnection: upgrade, http2-settings"
                 "\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n\r\n"),
           true, 443, "GET / HTTP/1.1\r\nHost: a.test\r\n" VIA "\r\n",
-          "design 14.8: served as HTTP/1.1" },
+          "decision 14.8: served as HTTP/1.1" },
         { BYTES("GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nHTTP2-Settings: AAMAAABk\r\n\r\n"),
           true, 443, "GET / HTTP/1.1\r\nHost: a.test\r\n" VIA "\r\n",
-          "egress 3.4: though nobody names it" },
+          "specification 3.4: though nobody names it" },
         { BYTES("POST http://a.test/ HTTP/1.1\r\nHost: a.test\r\nConnection: close, Via, Host, "
                 "Content-Length, Accept, Expect, X-Drop\r\nContent-Length: 0\r\nAccept: */*\r\n"
                 "Via: 1.1 fred\r\nX-Drop: 1\r\nExpect: 100-continue\r\n\r\n"),
@@ -546,7 +546,7 @@ static void an_answer_is_written_anew(void **state)
         { GET, BYTES("HTTP/1.1 200\r\nContent-Length: 2\r\n\r\n"), GW_FRAMING_LENGTH, false,
           "HTTP/1.1 200 \r\nContent-Length: 2\r\n\r\n", "RFC 9112 4: a blank, phrase or none" },
         { GET, BYTES(OK "Transfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n"), GW_FRAMING_CHUNKED,
-          false, OK "Trailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n", "design 14.8" },
+          false, OK "Trailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n", "decision 14.8" },
         { GET, BYTES(OK "Trailer: X-Sum\r\n\r\n"), GW_FRAMING_CHUNKED, false,
           OK "Transfer-Encoding: chunked\r\n\r\n", "no trailers without chunks" },
         { GET,
