@@ -202,9 +202,9 @@ def test_a_silent_tls_server_times_out(gateways, world):
 
 
 def test_a_certificate_for_an_address(own_gateway, world):
-    """IP literals are checked as IP (specification 3.5), without SNI."""
+    """IP literals are checked as IP (specification 3.5), without SNI. Nothing is pooled: each request meets its own server."""
     address = world.address()
-    made = config(world)
+    made = config(world, limits={"pool_connections": 0})
     made["policies"]["standing"]["allowed_hosts"].append(address)
     made["policies"]["standing"]["allow_inward_for"].append({"host": address, "cidrs": ["127.0.0.0/8"]})
     gateway = own_gateway(made)
@@ -225,7 +225,8 @@ def test_a_private_ca_for_one_host(own_gateway, world, folder):
     """upstream_tls: the private bundle counts for its host and for no other, and in place of the default."""
     from support.certs import Authority
     private = Authority(f"{folder}/private-ca", "private CA")
-    gateway = own_gateway(config(world, policy={"upstream_tls": [{"host": "private.moretls.test", "ca_file": private.certificate}]}))
+    gateway = own_gateway(config(world, limits={"pool_connections": 0},
+                                 policy={"upstream_tls": [{"host": "private.moretls.test", "ca_file": private.certificate}]}))
     answer = lambda peer: (peer.read_request(), peer.send(simple()))  # noqa: E731
     for name, authority, good in (("private.moretls.test", private, True), ("private.moretls.test", world.ca, False),
                                   ("public2.moretls.test", private, False), ("public3.moretls.test", world.ca, True)):
