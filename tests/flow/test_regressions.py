@@ -1,4 +1,5 @@
 """Mistakes that were made once, each with what it took to make them."""
+import contextlib
 import copy
 import select
 import threading
@@ -273,3 +274,60 @@ def test_a_tunnel_that_was_not_held_goes_when_it_would_have_to_be(own_gateway, w
         assert gateway.reload(after | {"version": 1}), gateway.last_reload
         held.send(b"on")
         assert held.read(2) == b"on"
+
+
+def test_a_request_under_way_is_stamped_with_the_value_in_force(own_gateway, world, folder):
+    """Its name was being resolved when the credential was rotated, and then when it was taken away."""
+    path = f"{folder}/rotated-under-way"
+
+    def write(text):
+        with open(path, "w") as file:
+            file.write(text)
+
+    write("UNDER-WAY-1")
+    made = config(world, credentials={"key": {"host": "rotated.moretls.test", "header": "authorization", "scheme": "bearer",
+                                              "value": {"file": path}}}, policy={"credentials": ["key"]}, limits={"pool_connections": 0})
+    gateway = own_gateway(made, secrets=["UNDER-WAY-1", "UNDER-WAY-2"])
+    seen = []
+
+    def answers(peer):
+        while request := peer.read_request():
+            seen.append(request.fields.all("Authorization"))
+            peer.send(simple())
+
+    with world.place("rotated.moretls.test", answers, tls=True) as there:
+        slow = Answer((a("rotated.moretls.test", there.address, 0),), delay=0.25)
+        world.dns.script("rotated.moretls.test", "A", slow)
+        with Client(gateway.address) as client:
+            client.send(get("http://rotated.moretls.test/1"))
+            time.sleep(0.05)
+            write("UNDER-WAY-2")
+            assert gateway.hup()
+            assert client.response().status == 200
+            without = copy.deepcopy(made)
+            without["policies"]["standing"]["credentials"] = []
+            client.send(get("http://rotated.moretls.test/2"))
+            time.sleep(0.05)
+            assert gateway.reload(without)
+            refusal.check(client.response(), "policy-narrowed", "rotated.moretls.test")
+    assert seen == [["Bearer UNDER-WAY-2"]]
+
+
+def test_a_websocket_takes_a_place_of_the_tunnels(own_gateway, world):
+    gateway = own_gateway(config(world, network_limits={"tunnels": 2}))
+    world["api"].answers["/place"] = websocket_echo
+    with contextlib.ExitStack() as kept:
+        for expected in (101, 101, 429):
+            client = kept.enter_context(Client(gateway.address))
+            assert client.ask(get(API + "/place", *WEBSOCKET)).status == expected
+
+
+def test_a_refused_hello_stands_in_the_record(own_gateway, world):
+    gateway = own_gateway(config(world))
+    mark = gateway.mark()
+    with Client(gateway.address) as client:
+        assert client.open_tunnel("echo.acme.test", 443).status == 200
+        client.send(hello.client_hello("evil.test"))
+        client.read_to_end()
+    end = gateway.wait_for_audit(lambda record: record["event"] == "end", since=mark)
+    assert (end["closed"], end["sni"]) == ("sni-mismatch", "evil.test")
