@@ -65,7 +65,7 @@ def self_test():
         "/wor" "k/main/build": "path", "see /roo" "t/x": "path", "(/home/" "ann/x)": "path", "../shar" "ed/y": "folder",
         "http://" + REGISTRIES[0] + "/debian": "registry", REGISTRIES[4]: "registry", "https://" + REGISTRIES[6] + "/simple": "registry",
     }
-    clean = ["usr/work/x", "$HOME/root/", "a/root/b", "https://example.com/root/", "/homepage/x", "x" + REGISTRIES[6], "the root"]
+    clean = ["usr/wo" + "rk/x", "$HOME/root/", "a/root/b", "https://example.com/root/", "/homepage/x", "x" + REGISTRIES[6], "the root"]
     failed = 0
     for text, kind in [*planted.items(), *((text, None) for text in clean)]:
         with tempfile.TemporaryDirectory() as folder:
