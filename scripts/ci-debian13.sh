@@ -31,7 +31,11 @@ tree=$(cd "$(dirname "$0")/.." && pwd)
 for tool in debootstrap unshare chroot tar; do command -v $tool >/dev/null || die 2 "$tool is missing: apt-get install debootstrap"; done
 
 made=
-if [ -z "$root" ]; then root=$(mktemp -d /var/tmp/namzu-gw-$suite.XXXXXX); made=1; fi
+if [ -z "$root" ]; then
+  root=$(mktemp -d /var/tmp/namzu-gw-$suite.XXXXXX)
+  chmod 755 "$root" # it becomes "/", for users other than root too
+  made=1
+fi
 cleanup() { if [ -n "$made" ] && [ -z "$keep" ]; then rm -rf --one-file-system "$root"; else say "left in $root"; fi; }
 trap cleanup EXIT
 
