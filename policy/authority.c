@@ -4,20 +4,6 @@
 #include "base/number.h"
 #include "base/text.h"
 
-/* Bytes that no authority may hold are told before anything else: a blank around the port is a
- * malformed text, not a port out of range. */
-static enum gw_reason check_bytes(struct gw_slice text)
-{
-    bool userinfo = false;
-    for (size_t i = 0; i < text.length; i++) {
-        unsigned char byte = (unsigned char)text.data[i];
-        if (byte < 0x21 || byte > 0x7e)
-            return GW_REASON_BAD_HOST;
-        userinfo |= byte == '@';
-    }
-    return userinfo ? GW_REASON_USERINFO : GW_REASON_NONE;
-}
-
 /* `text` is what follows the host: nothing, or ':' and a number. */
 static enum gw_reason parse_port(struct gw_slice text, enum gw_port_rule rule, uint16_t *out)
 {
@@ -39,7 +25,8 @@ static enum gw_reason parse_port(struct gw_slice text, enum gw_port_rule rule, u
 enum gw_reason gw_authority_parse(struct gw_slice text, enum gw_port_rule rule,
                                   struct gw_authority *out)
 {
-    enum gw_reason reason = check_bytes(text);
+    /* First of all: a blank around the port is a malformed text, not a port out of range. */
+    enum gw_reason reason = gw_host_check_bytes(text);
     if (reason != GW_REASON_NONE)
         return reason;
     size_t host_length = text.length;

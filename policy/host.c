@@ -7,12 +7,8 @@
 
 #define LABEL_MAX 63 /* RFC 1035 2.3.4 */
 
-/* What can be said of the bytes alone, before any structure is looked for. */
-static enum gw_reason check_bytes(struct gw_slice text)
+enum gw_reason gw_host_check_bytes(struct gw_slice text)
 {
-    /* One root dot may follow the 253 bytes of a name. */
-    if (text.length == 0 || text.length > GW_HOST_TEXT_MAX)
-        return GW_REASON_BAD_HOST;
     bool userinfo = false;
     for (size_t i = 0; i < text.length; i++) {
         unsigned char byte = (unsigned char)text.data[i];
@@ -98,7 +94,10 @@ static enum gw_reason classify(struct gw_slice text, enum gw_host_class *class,
 
 enum gw_reason gw_host_parse(struct gw_slice text, struct gw_host *out)
 {
-    enum gw_reason reason = check_bytes(text);
+    /* One root dot may follow the 253 bytes of a name. */
+    if (text.length == 0 || text.length > GW_HOST_TEXT_MAX)
+        return GW_REASON_BAD_HOST;
+    enum gw_reason reason = gw_host_check_bytes(text);
     if (reason != GW_REASON_NONE)
         return reason;
     if (text.data[0] == '[')

@@ -21,6 +21,10 @@ struct gw_host {
     struct gw_ip_address address; /* V4 and V6 only */
 };
 
+/* What the bytes alone say, before any structure is looked for: NONE, USERINFO, or BAD_HOST for one
+ * that no host and no authority may hold. */
+enum gw_reason gw_host_check_bytes(struct gw_slice text);
+
 /* Returns NONE, BAD_HOST, NUMERIC_HOST, ZONE_ID or USERINFO; `out` is whole only on NONE.
  * Rules (RFC 3986 3.2.2, RFC 1034 3.1, and what resolvers do with the rest):
  * - bytes 0x21..0x7e only; `@` anywhere is USERINFO; `%` in brackets is ZONE_ID, elsewhere BAD_HOST

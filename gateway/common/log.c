@@ -49,11 +49,6 @@ void gw_log_set_level(enum gw_log_level level)
     own.level = level;
 }
 
-int gw_log_socket(void)
-{
-    return own.socket;
-}
-
 void gw_log_time(uint64_t unix_ms, char out[25])
 {
     time_t seconds = (time_t)(unix_ms / 1000);

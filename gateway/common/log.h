@@ -22,7 +22,6 @@ enum gw_log_stream { GW_STREAM_ACCESS = 'A', GW_STREAM_RUNNING = 'R' };
 void gw_log_start(const char *process, int socket, enum gw_log_level level);
 void gw_log_set_socket(int socket); /* closes the old one */
 void gw_log_set_level(enum gw_log_level level);
-int gw_log_socket(void);
 
 void gw_log(enum gw_log_level level, const char *format, ...) GW_PRINTF(2, 3);
 

@@ -11,6 +11,10 @@
 /* Bytes of the wire that a ClientHello of `limit` bytes can take: each in a record of its own. */
 #define GW_CLIENT_HELLO_WIRE_MAX(limit) (6 * (limit))
 
+/* What is kept of them: the message and the heads of some 800 records; real clients send one or
+ * two. */
+#define GW_CLIENT_HELLO_KEPT_MAX(limit) ((limit) + 4096)
+
 enum gw_client_hello {
     GW_HELLO_NEED_MORE, /* a prefix of a ClientHello so far */
     GW_HELLO_NAMED,     /* whole; `name` is its one host_name */

@@ -143,9 +143,6 @@ static void close_relay(struct gw_relay *relay, enum gw_closing closing)
 
 /* ---- sni: log ---------------------------------------------------------------------------- */
 
-/* Records split a hello into pieces with 5 bytes of head each; this much of that is looked at. */
-enum { RECORD_SLACK = 4096 };
-
 /* Looks at a copy of the first bytes and never holds any. */
 static void sniff(struct gw_relay *relay, struct gw_slice bytes)
 {
@@ -153,8 +150,9 @@ static void sniff(struct gw_relay *relay, struct gw_slice bytes)
     unsigned char *scratch = malloc(limit);
     struct gw_client_hello_facts facts;
     struct gw_buffer *seen = &relay->sniffer->seen;
-    if (bytes.length > limit + RECORD_SLACK - gw_buffer_length(seen))
-        bytes.length = limit + RECORD_SLACK - gw_buffer_length(seen);
+    size_t room = GW_CLIENT_HELLO_KEPT_MAX(limit) - gw_buffer_length(seen);
+    if (bytes.length > room)
+        bytes.length = room;
     if (scratch == NULL || !gw_buffer_append(seen, bytes)) {
         free(scratch);
         drop_sniffer(relay);
@@ -164,7 +162,7 @@ static void sniff(struct gw_relay *relay, struct gw_slice bytes)
         gw_client_hello_read(gw_buffer_slice(seen), limit, scratch, &facts);
     if (found == GW_HELLO_NAMED)
         relay->sni = strndup(facts.name.data, facts.name.length);
-    if (found != GW_HELLO_NEED_MORE || gw_buffer_length(seen) == limit + RECORD_SLACK)
+    if (found != GW_HELLO_NEED_MORE || gw_buffer_length(seen) == GW_CLIENT_HELLO_KEPT_MAX(limit))
         drop_sniffer(relay);
     free(scratch);
 }
@@ -439,8 +437,6 @@ void gw_relay_start(struct gw_proxy *proxy, struct gw_relay_start *start)
     relay->durations = start->durations;
     relay->host_class = (uint8_t)start->host.class;
     memcpy(relay->host, start->host.text, length);
-    relay->up.bytes = start->bytes_up;
-    relay->down.bytes = start->bytes_down;
     if (start->sni.length > 0)
         relay->sni = strndup(start->sni.data, start->sni.length);
     relay->https = start->https;

@@ -26,9 +26,8 @@ struct gw_relay_start {
     bool hello_matched;  /* sni: match, and it did */
     struct gw_host host;
     uint16_t port;
-    bool https;                    /* WebSocket: the target's scheme */
-    char *path;                    /* WebSocket: path and query, for asking again; handed over */
-    uint64_t bytes_up, bytes_down; /* moved already */
+    bool https; /* WebSocket: the target's scheme */
+    char *path; /* WebSocket: path and query, for asking again; handed over */
     struct gw_durations durations;
     struct gw_slice sni; /* seen while the ClientHello was held; copied */
     int status;

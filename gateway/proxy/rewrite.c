@@ -184,7 +184,6 @@ enum gw_reason gw_response_read(struct gw_http_head *head, const char *text,
 }
 
 static bool response_field_goes_on(const struct gw_http_field *field,
-                                   const struct gw_request *request,
                                    const struct gw_response *response,
                                    enum gw_client_framing framing)
 {
@@ -193,11 +192,8 @@ static bool response_field_goes_on(const struct gw_http_field *field,
         return framing == GW_FRAMING_LENGTH
                || (framing == GW_FRAMING_NONE && response->status / 100 != 1
                    && response->status != 204);
-    if (field->id == GW_FIELD_TRANSFER_ENCODING)
-        return false;
     if (field->id == GW_FIELD_TRAILER)
         return framing == GW_FRAMING_CHUNKED && response->body == GW_BODY_CHUNKED;
-    (void)request;
     return !field->connection && !gw_field_is_hop_by_hop((enum gw_field_id)field->id);
 }
 
@@ -217,7 +213,7 @@ bool gw_rewrite_response(const struct gw_http_head *head, const char *text,
     put(&writer, GW_SLICE("\r\n"));
     for (uint32_t i = 0; i < head->field_count; i++) {
         const struct gw_http_field *field = &head->fields[i];
-        if (response_field_goes_on(field, request, response, framing))
+        if (response_field_goes_on(field, response, framing))
             put_line(&writer, gw_http_name(field, text), gw_http_value(field, text));
     }
     if (!writer.failed)

@@ -6,8 +6,7 @@
 #include "gateway/proxy/client_hello.h"
 #include "gateway/proxy/exchange.h"
 
-/* Records split a hello into pieces with 5 bytes of head each; this many pieces are accepted. */
-enum { RECORD_SLACK = 4096, READ_BYTES = 4096 };
+enum { READ_BYTES = 4096 };
 
 static const struct gw_limits *limits_of(const struct gw_exchange *exchange)
 {
@@ -102,14 +101,14 @@ static bool judge_hello(struct gw_exchange *exchange)
 void gw_tunnel_client_ready(struct gw_exchange *exchange)
 {
     struct gw_client *client = exchange->client;
-    size_t most = (size_t)gw_limit(limits_of(exchange), CLIENT_HELLO_BYTES) + RECORD_SLACK;
+    size_t limit = (size_t)gw_limit(limits_of(exchange), CLIENT_HELLO_BYTES);
     if (gw_watch_flush(client->watch, &client->out) == GW_IO_FAILED) {
         gw_exchange_finish(exchange, GW_X_CUT, GW_CLOSING_CLIENT_GONE);
         return;
     }
     if (gw_buffer_length(&client->in) > 0 && !judge_hello(exchange))
         return;
-    while (gw_buffer_length(&client->in) < most) {
+    while (gw_buffer_length(&client->in) < GW_CLIENT_HELLO_KEPT_MAX(limit)) {
         size_t length;
         char *at = gw_buffer_reserve(&client->in, READ_BYTES);
         enum gw_io io =
